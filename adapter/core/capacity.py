@@ -111,7 +111,7 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     trust, at_s = np.fmax(level, was.trust), np.full(len(rate), observation.at_s)
     entry = np.array([observation.workers, rate, trust, at_s])[:, rows]
     columns = _without_low_bounds(_with_entry(table, rows, entry), entry, exponent[rows])
-    full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated)
+    full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated & (was.trust <= ESTIMATED))
     return _with_columns(table, rows, _with_fallen_capacity(columns, entry, full[rows]))
 
 

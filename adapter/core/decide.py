@@ -15,6 +15,7 @@ from adapter.core.reasons import REASONS, Reason
 from adapter.core.samples import Array, IntArray, first_known
 
 _INDEX = {reason: number for number, reason in enumerate(REASONS)}
+_LEAST_LOAD_RATIO = 0.1
 _UNKNOWN = [_INDEX[reason] for reason in (Reason.NO_DATA, Reason.STALE, Reason.NO_WORKERS)]
 
 
@@ -70,7 +71,7 @@ def _present_workers(inputs: DecisionInput) -> Array:
 
 
 def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
-    """The size of each workload and its deciding stage: the one with the largest size (S3-08), then the largest load.
+    """The size of each workload and its deciding stage: the one with the largest size (S3-08), rather one with load.
 
     A stage that stands still while another one processes records wants the present size: it needs a repair, and after
     that perhaps all workers.
@@ -82,8 +83,7 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
         wanted_workers=np.where(stands, present, sizes.wanted_workers),
         needed_workers=np.where(stands, present, sizes.needed_workers),
     )
-    load = np.nan_to_num(inputs.policy_input.throughput_records_per_s)
-    keys = sizes.wanted_workers, np.nan_to_num(sizes.needed_workers), load
+    keys = sizes.wanted_workers, _has_load(inputs, count).astype(np.float64)
     stage = first_largest(keys, inputs.counting, inputs.workload_index, count)
     needed = np.full(count, -np.inf)
     known = inputs.counting & np.isfinite(sizes.needed_workers)
@@ -102,6 +102,16 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
         needed_workers=np.where(np.isinf(needed), np.nan, needed),
         outlook=Outlook(**outlook),
     ), stage
+
+
+def _has_load(inputs: DecisionInput, count: int) -> Mask:
+    """Whether a stage processes a considerable part of what the busiest stage of its workload does.
+
+    Not the busiest stage alone: of two stages in a row, noise would make now one and now the other the busiest.
+    """
+    load = np.nan_to_num(inputs.policy_input.throughput_records_per_s)
+    busiest: Mask = load >= _LEAST_LOAD_RATIO * largest(load, inputs.workload_index, count)[inputs.workload_index]
+    return busiest
 
 
 def _held_target(inputs: DecisionInput, gate: IntArray) -> Array:

@@ -179,10 +179,10 @@ class Reason(StrEnum):
     )
     UNSCHEDULABLE = ReasonRecord(
         name="Unschedulable",
-        description="more than a tenth of the workers was not ready within in_flight_timeout_s: the target is the "
+        description="more than a tenth of the workers were not ready within in_flight_timeout_s: the target is the "
         "number of ready ones",
         sentence=_unschedulable,
-        opens="when all workers are ready",
+        opens="when at most a tenth of the workers are not ready",
         opened_by={"gate_inputs.too_few": 0, "gate_inputs.in_flight": 0},
         needs_attention=True,
     )

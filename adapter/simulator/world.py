@@ -87,7 +87,8 @@ class World:
     def first_workers(self) -> Array:
         """The initial size of each job, for the input of its first minute."""
         rate = self.arrivals.rate_records_per_s[self.arrivals.row, :12].mean(axis=1)
-        needed = np.ceil(rate / self.job_model.worker_capacity_records_per_s / _LOADED_RATIO)
+        singles = rate / self.job_model.worker_capacity_records_per_s / _LOADED_RATIO
+        needed = np.ceil(singles ** (1 / self.job_model.scaling_exponent))
         first: Array = np.clip(needed, 1, self.max_workers)
         return first
 

@@ -100,17 +100,19 @@ def _unknown_answer(status: int, content_type: str, cause: str) -> str:
 
 
 def _series(one: _Series) -> Series:
-    at_s, values, rejected = [], [], []
+    values: dict[int, float] = {}
+    rejected: dict[int, str] = {}
     for at, text in _POINTS.decode(one.values) if one.value is None else (one.value,):
         value = _number(text)
         if 0 <= at <= _LATEST_S and 0 <= value < inf:
-            at_s.append(round(at))
-            values.append(value)
+            values.setdefault(round(at), value)
         elif 0 <= at <= _LATEST_S:
-            rejected.append((round(at), text))
+            rejected.setdefault(round(at), text)
     if one.value is None:
-        return Series(one.metric, array("q", at_s), array("d", values), tuple(rejected))
-    return Series(one.metric, tuple(at_s), tuple(values), tuple(rejected))  # faster than arrays of one number
+        return Series(one.metric, array("q", values), array("d", values.values()), tuple(rejected.items()))
+    return Series(
+        one.metric, tuple(values), tuple(values.values()), tuple(rejected.items())
+    )  # faster than arrays of one number
 
 
 def _number(text: str) -> float:

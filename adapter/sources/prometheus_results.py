@@ -37,7 +37,9 @@ class ResultCollector:
     """Collects the results of all queries of one call as samples."""
 
     end_s: int  # the last tick
-    _contributions: dict[_Place, tuple[_Contribution, ...]] = field(default_factory=dict)  # with no tick in common
+    _first: dict[_Place, _Contribution] = field(default_factory=dict)
+    _more: dict[_Place, list[_Contribution]] = field(default_factory=lambda: defaultdict(list))  # of other ticks
+    _owners: dict[_Place, dict[int, _Contribution]] = field(default_factory=dict)  # tick -> its owner; of _more alone
     _newest: dict[str, int] = field(default_factory=dict)  # workload -> its newest tick with a value
     _present: set[tuple[str, str]] = field(default_factory=set)  # workload, signal with a value of the last tick
     _ambiguous: dict[_Place, set[int]] = field(default_factory=lambda: defaultdict(set))  # ticks with several values
@@ -97,9 +99,9 @@ class ResultCollector:
 
     def _known_series(self, frozen: Collection[str]) -> Iterator[tuple[_Place, Series]]:
         """The series of the other workloads, without ambiguous values."""
-        for place, contributions in self._contributions.items():
+        for place, first in self._first.items():
             ticks = self._ambiguous.get(place)
-            for one in contributions if place.workload not in frozen else ():
+            for one in (first, *self._more.get(place, ())) if place.workload not in frozen else ():
                 yield place, one.series.without(ticks) if ticks else one.series
 
     def report_missing(self, queries: Collection[Query]) -> None:
@@ -152,28 +154,33 @@ class ResultCollector:
             self._discovered_at[place.workload, query.owners.fleet].update(ticks)
         for at, text in series.rejected:
             self._add_fault(at, place.workload, f"{query.signal} is {text} and is ignored ({query.path})")
-        earlier = self._contributions.get(place, ())
-        for first in earlier:
-            if common := set(first.series.at_s).intersection(series.at_s):
-                series = series.without(common)
-                if first.query is query:
-                    self._add_ambiguity(place, common, first.series.labels, series.labels)
         if series.at_s:
-            self._contributions[place] = (*earlier, _Contribution(query, series))
+            own = _Contribution(query, series)
+            first = self._first.setdefault(place, own)
+            if first is not own:
+                self._add_another(place, first, own)
             self._note_newest(place, max(series.at_s))
+
+    def _add_another(self, place: _Place, first: _Contribution, other: _Contribution) -> None:
+        """Add the values of the ticks that have none yet."""
+        owners = self._owners.setdefault(place, dict.fromkeys(first.series.at_s, first))
+        common = {at for at in other.series.at_s if at in owners}
+        for at in common:
+            if owners[at].query is other.query:
+                self._add_ambiguity(place, at, owners[at].series.labels, other.series.labels)
+        rest = _Contribution(other.query, other.series.without(common))
+        owners.update(dict.fromkeys(rest.series.at_s, rest))
+        self._more[place].append(rest)
 
     def _note_newest(self, place: _Place, at_s: int) -> None:
         self._newest[place.workload] = max(at_s, self._newest.get(place.workload, at_s))
         if at_s == self.end_s:
             self._present.add((place.workload, place.signal))
 
-    def _add_ambiguity(
-        self, place: _Place, ticks: set[int], first: Mapping[str, str], second: Mapping[str, str]
-    ) -> None:
-        self._ambiguous[place] |= ticks
+    def _add_ambiguity(self, place: _Place, at: int, first: Mapping[str, str], second: Mapping[str, str]) -> None:
+        self._ambiguous[place].add(at)
         both = f"{_selector(first)} and {_selector(second)}; aggregate by ($by), or match one of them"
-        for at in ticks:
-            self._add_fault(at, place.workload, f"{place.signal} has two series, {both}")
+        self._add_fault(at, place.workload, f"{place.signal} has two series, {both}")
 
     def _add_missing_label(self, query: Query, label: str, series: Series) -> None:
         if (query.path, query.signal) in self._faulty:  # of 100 000 series one is enough

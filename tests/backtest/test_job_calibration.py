@@ -145,6 +145,15 @@ def test_the_simulated_workers_carry_what_the_recorded_ones_did(exponent: float)
     assert profile.workers == pytest.approx(50 ** (1 / exponent) / 0.75, rel=0.02)
 
 
+def test_a_job_whose_workers_scale_below_linear_is_simulated_on_time() -> None:
+    calm = timeline_of(PastJob(load=lambda at_s: 2000.0, sizes={0: 61}, exponent=0.8), 3600)
+    rules = replace(RULES, scaling_exponent=0.8, max_workers=200)
+    run = simulate(calibrate(calm, rules), ["drain"], BEGIN_S)["drain"]
+
+    assert run.workers[0] >= 42  # 42 ** 0.8 * 100 records/s are 2 000/s
+    assert np.nanmax(run.backlog_time_s) < 60
+
+
 def test_more_min_replicas_than_partitions_are_simulated() -> None:
     few = timeline_of(PastJob(load=lambda at_s: 500.0, sizes={0: 10}), 1800)
     profile = calibrate(few, replace(RULES, min_workers=70, max_workers=100)).profile

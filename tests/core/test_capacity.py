@@ -300,6 +300,8 @@ def test_full_workers_that_may_be_slow_lower_estimates_but_no_observation():
     estimated = update_estimates(look(4, 1000, utilization=0.25))
     assert entries(update_estimates(slow, table=estimated)) == {4: (1500, ESTIMATED), 8: (3000, ESTIMATED)}
     assert entries(update_estimates(slow, table=observed({4: 4000})))[4] == (4000, OBSERVED)
+    later = look(8, 2000, at_s=2 * HOUR_S, saturated=True, doubtful=True)
+    assert entries(update_estimates(later, table=observed({8: 3000, 4: 4000})))[4] == (4000, OBSERVED)
 
 
 def test_an_entry_that_another_size_lowers_is_an_estimate():

@@ -246,7 +246,7 @@ SENTENCES = {
             **DRAIN | {"keep_behind_s": 12, "keep_after_s": 0, "backlog_time_s": 15},
         ),
         "Scaling up from 12 to 16 workers: backlog time 15 s, input 1 000/s, throughput 1 000/s; 12 workers would not "
-        "catch up; 16 workers would be at most 45 s behind and catch up in 4 min",
+        "catch up within 15 min; 16 workers would be at most 45 s behind and catch up in 4 min",
     ),
     "hold, while the backlog still grows": (
         decision(Reason.HOLD, **CALM | {"keep_behind_s": 5, "backlog_time_s": 8}, growth_records_per_s=50),
