@@ -71,10 +71,7 @@ class Rules:
         45.0, "no decision for this time, or a longer rescale_pause_s, after the workers changed", ge=0, le=86_400
     )
     in_flight_timeout_s: float = _setting(
-        600.0,
-        "workers that are not ready after this time are removed from the target, if they are more than a tenth",
-        ge=0,
-        le=86_400,
+        600.0, "after this time, workers that are not ready leave the target if they are over a tenth", ge=0, le=86_400
     )
 
     # S0-09, S3-09.
