@@ -35,7 +35,7 @@ from adapter.serving.ui.page import page_routes
 from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
-from adapter.stop_signals import SPARK_STOPS, stop_event
+from adapter.stop_signals import SPARK_STOPS, is_stopping, stop_event
 
 LOOPBACK = "127.0.0.1"
 SEED = 1
@@ -79,7 +79,7 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
         try:
             job.start(stop)
         except SetupError:
-            if stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
+            if is_stopping(stop):  # a signal to the process group, such as of `timeout`, also ends the JVM
                 return
             raise
         started.callback(job.stop)

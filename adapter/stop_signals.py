@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 
 SPARK_STOPS = "stopping; Spark ends first, which takes some seconds"
 _STDERR = 2
+_SET_WITHIN_S = 0.5
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -39,3 +40,8 @@ def stop_event(notice: str = "") -> Iterator[threading.Event]:
     finally:
         for number in handled:
             signal.signal(number, before[number])
+
+
+def is_stopping(stop: threading.Event) -> bool:
+    """Whether a signal caused an error: it also ends child processes, and sets the event a moment later."""
+    return stop.wait(_SET_WITHIN_S)

@@ -14,7 +14,7 @@ from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.config import Config
 from adapter.core.messages import sentence
-from adapter.errors import ConfigError
+from adapter.errors import ConfigError, SetupError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import StreamingJob
 from adapter.pipeline.session import Session, settings, with_retries
@@ -24,7 +24,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
-from adapter.stop_signals import stop_event
+from adapter.stop_signals import is_stopping, stop_event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +84,12 @@ def pipeline(config: Config, master: str | None = None) -> None:
         server.start()
         started.callback(server.stop)
         log.info("the snapshot is published here", host=settings.host, port=server.port)
-        job.start(stop, master)
+        try:
+            job.start(stop, master)
+        except SetupError:
+            if is_stopping(stop):  # a signal to the process group also ends the JVM
+                return
+            raise
         started.callback(job.stop)
         stop.wait()
 

@@ -22,6 +22,7 @@ from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.policies import policy_rules
 from adapter.simulator.profiles import PROFILES, Profile
+from adapter.stop_signals import is_stopping
 
 DEFAULT_POLICY = Rules().policy
 RUNNABLE = (*POLICIES, *BASELINES)
@@ -172,7 +173,7 @@ def simulate(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -
                 with opened() as spark:
                     job.run(spark, work, folder, progress, stop)
         except SetupError:
-            if not stop.is_set():  # a signal to the process group, such as of `timeout`, also ends the JVM
+            if not is_stopping(stop):  # a signal to the process group, such as of `timeout`, also ends the JVM
                 raise
             raise job.stop_error(folder, backtest.units) from None
     return folder

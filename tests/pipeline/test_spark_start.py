@@ -20,6 +20,13 @@ Caused by: java.net.UnknownHostException: bound to '"$SPARK_LOCAL_IP"'
 exit 1
 """
 
+CONFIG = """
+sources: {{broker: {{kind: kafka, bootstrap_servers: "127.0.0.1:1"}}}}
+workloads: [{{name: orders, read: [{{source: broker, group: orders, topics: [orders]}}]}}]
+pipeline: {{checkpoint: "{checkpoint}", port: 0}}
+"""
+REPOSITORY = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def java(tmp_path: Path) -> Path:
@@ -30,11 +37,16 @@ def java(tmp_path: Path) -> Path:
     return program.parents[1]
 
 
-def last_message(java: Path, *words: str) -> str:
-    """The last line of the program's log, from a process of its own, because all tests share one session."""
-    env = {"JAVA_HOME": str(java), "PATH": "/usr/bin:/bin", "TMPDIR": str(java)}
+def start(java: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the program in a process of its own, because all tests share one session."""
+    env = {"JAVA_HOME": str(java), "PATH": "/usr/bin:/bin", "TMPDIR": str(java), "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-m", "adapter", *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=java, timeout=60, check=False)
+
+
+def last_message(java: Path, *words: str) -> str:
+    """The last line of the program's log."""
+    done = start(java, *words)
     assert done.returncode == 2, done.stderr
     return done.stderr.splitlines()[-1]
 
@@ -55,6 +67,15 @@ def test_no_log_is_left_if_spark_was_not_started(java: Path) -> None:
 
 def test_local_spark_does_not_need_to_resolve_the_host_name(java: Path) -> None:
     assert "bound to 127.0.0.1;" in last_message(java, "run", "--port", "0")
+
+
+@pytest.mark.parametrize("command", ["run --port 0", "pipeline --config config.yaml"])
+def test_a_signal_that_also_ends_java_is_no_error(java: Path, command: str) -> None:
+    """As `timeout` sends it: to the whole process group, while the program waits for `java -version`."""
+    (java / "bin" / "java").write_text("#!/bin/sh\nkill -TERM $PPID\n")
+    (java / "config.yaml").write_text(CONFIG.format(checkpoint=java / "checkpoint"))
+    ended = start(java, *command.split())
+    assert (ended.returncode, "no version" in ended.stderr) == (0, False), ended.stderr
 
 
 def test_a_cause_in_the_log_of_an_earlier_start_is_not_reported(java: Path, tmp_path: Path) -> None:
