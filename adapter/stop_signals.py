@@ -43,5 +43,5 @@ def stop_event(notice: str = "") -> Iterator[threading.Event]:
 
 
 def is_stopping(stop: threading.Event) -> bool:
-    """Whether a signal caused an error: it also ends child processes, and sets the event a moment later."""
+    """Whether a signal has arrived. Waits briefly, because the handler sets the event on another thread."""
     return stop.wait(_SET_WITHIN_S)

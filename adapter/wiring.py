@@ -87,7 +87,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
         try:
             job.start(stop, master)
         except SetupError:
-            if is_stopping(stop):  # a signal to the process group also ends the JVM
+            if is_stopping(stop):  # a signal to the process group, such as of `timeout`, also ends the JVM
                 return
             raise
         started.callback(job.stop)

@@ -1,13 +1,11 @@
 """The input rate of the last half hour -> the curve that it follows, and the rate that a catch-up needs."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add
 
 import numpy as np
 
-from adapter.core.rates import Mask
+from adapter.core.rates import Mask, total
 from adapter.core.samples import Array
 
 POINTS = 30  # one a minute
@@ -76,7 +74,7 @@ def fit_curve(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_
     """
     known = np.isfinite(points) & ~_unconfirmed_points(points, outlier_run)
     axes = _axes(known)
-    level = _total(np.where(known, points, 0.0)) / axes.count
+    level = total(np.where(known, points, 0.0)) / axes.count
     errors = [np.where(seen, point - level, 0.0) for seen, point in zip(known, points, strict=True)]
     slope, errors = _remove_term(errors, axes.first)
     curve, bent_errors = _remove_term(errors, axes.second)
@@ -201,26 +199,21 @@ class _Axes:
 
 def _axes(known: Mask) -> _Axes:
     steps = np.arange(1.0 - len(known), 1.0)
-    count = _total(known.astype(np.float64))
+    count = total(known.astype(np.float64))
     count = np.where(count < LEAST_POINTS, np.nan, count)  # NaN reaches all results
-    middle = _total(seen * step for seen, step in zip(known, steps, strict=True)) / count
+    middle = total(seen * step for seen, step in zip(known, steps, strict=True)) / count
     first = [seen * (step - middle) for seen, step in zip(known, steps, strict=True)]
     width = _sum_of_squares(first)
-    lean, spread = _total(u * u * u for u in first) / width, width / count
+    lean, spread = total(u * u * u for u in first) / width, width / count
     second = [u * (u - lean) - seen * spread for seen, u in zip(known, first, strict=True)]
     return _Axes(count=count, middle=middle, lean=lean, spread=spread, first=first, second=second)
 
 
 def _remove_term(errors: list[Array], power: list[Array]) -> tuple[Array, list[Array]]:
     """The share of a polynomial in the errors, and the errors without it."""
-    share = _total(error * u for error, u in zip(errors, power, strict=True)) / _sum_of_squares(power)
+    share = total(error * u for error, u in zip(errors, power, strict=True)) / _sum_of_squares(power)
     return share, [error - share * u for error, u in zip(errors, power, strict=True)]
 
 
 def _sum_of_squares(rows: list[Array]) -> Array:
-    return _total(row * row for row in rows)
-
-
-def _total(rows: Iterable[Array]) -> Array:
-    """The sum point by point. np.sum has another order for one stage, so neighbours would change the last bits."""
-    return reduce(add, rows)
+    return total(row * row for row in rows)

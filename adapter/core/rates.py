@@ -1,5 +1,9 @@
 """Counters and gauges over a window -> rates. Resets, gaps and single outliers do not change the result."""
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,10 +73,10 @@ def _slope(at_s: Array, values: Array) -> Array:
     seen = np.isfinite(values)
     count = np.maximum(seen.sum(axis=0), 1)
     times_s = np.where(seen, (at_s - at_s[-1])[:, None], 0.0)  # small numbers: the result must not depend on the date
-    apart_s = np.where(seen, times_s - times_s.sum(axis=0) / count, 0.0)
-    spread = (apart_s * apart_s).sum(axis=0)
+    apart_s = np.where(seen, times_s - total(times_s) / count, 0.0)
+    spread = total(apart_s * apart_s)
     risen = np.where(seen, values - np.fmin.reduce(values, axis=0, initial=np.nan), 0.0)
-    return np.where(spread > 0, (apart_s * risen).sum(axis=0) / np.where(spread > 0, spread, 1.0), np.nan)
+    return np.where(spread > 0, total(apart_s * risen) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
 def is_stalled(values: Array, usable: Mask) -> Mask:
@@ -143,6 +147,11 @@ def is_rising(at_s: Array, values: Array, usable: Mask) -> Mask:
     highest = np.fmax.reduce(np.where(older, values, np.nan), axis=0)
     above: Mask = np.fmin.reduce(np.where(newer, values, np.nan), axis=0) > highest
     return above
+
+
+def total(rows: Iterable[Array]) -> Array:
+    """The sum point by point. np.sum has another order for one stage, so neighbours would change the last bits."""
+    return reduce(add, rows)
 
 
 class _Steps:

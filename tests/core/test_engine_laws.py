@@ -225,6 +225,14 @@ def test_another_workload_or_shard_changes_no_decision(seed, here):
         assert found == [[d for d in of_tick if d.workload in part] for of_tick in decided(seed)]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_workload_alone_has_the_same_decisions_to_the_last_bit(name):
+    rules = replace(RULES, by_workload={other: of for other, of in RULES.by_workload.items() if other == name})
+    for seed in SEEDS[:2]:
+        found = fold(ticks_of(history(seed), only={name}), rules)
+        assert found == [[d for d in of_tick if d.workload == name] for of_tick in decided(seed)]
+
+
 @few
 @given(seeds, st.permutations(range(len(NAMES))))
 def test_the_order_of_workloads_changes_no_decision(seed, order):

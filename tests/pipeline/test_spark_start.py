@@ -71,8 +71,8 @@ def test_local_spark_does_not_need_to_resolve_the_host_name(java: Path) -> None:
 
 @pytest.mark.parametrize("command", ["run --port 0", "pipeline --config config.yaml"])
 def test_a_signal_that_also_ends_java_is_no_error(java: Path, command: str) -> None:
-    """As `timeout` sends it: to the whole process group, while the program waits for `java -version`."""
-    (java / "bin" / "java").write_text("#!/bin/sh\nkill -TERM $PPID\n")
+    """While the program waits for `java -version`."""
+    (java / "bin" / "java").write_text("#!/bin/sh\nkill -TERM $PPID $$\n")
     (java / "config.yaml").write_text(CONFIG.format(checkpoint=java / "checkpoint"))
     ended = start(java, *command.split())
     assert (ended.returncode, "no version" in ended.stderr) == (0, False), ended.stderr
