@@ -110,8 +110,8 @@ def _has_load(inputs: DecisionInput, count: int) -> Mask:
     Not the busiest stage alone: of two stages in a row, noise would make now one and now the other the busiest.
     """
     load = np.nan_to_num(inputs.policy_input.throughput_records_per_s)
-    busiest: Mask = load >= _LEAST_LOAD_RATIO * largest(load, inputs.workload_index, count)[inputs.workload_index]
-    return busiest
+    loaded: Mask = load >= _LEAST_LOAD_RATIO * largest(load, inputs.workload_index, count)[inputs.workload_index]
+    return loaded
 
 
 def _held_target(inputs: DecisionInput, gate: IntArray) -> Array:
