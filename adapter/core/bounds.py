@@ -149,6 +149,12 @@ class Bound(StrEnum):
         sentence=lambda d: "; no scale-down before the expected event ends",
         lifted_by={"workload_status.expecting": 0},
     )
+    MISSING_STAGE = BoundRecord(
+        name="missing stage",
+        description="no scale-down for an hour after a stage ceased to report its load, or until a stage begins to",
+        sentence=lambda d: "; no scale-down within an hour: a stage no longer reports its load, check its metrics",
+        lifted_by={"workload_status.misses_stage": 0},
+    )
     SINK = BoundRecord(
         name="sink",
         description="the sink is unhealthy: no scale-up, and no scale-down while the job is behind",

@@ -30,6 +30,7 @@ class BoundInputs:
     failover: Mask  # traffic of another region may come back
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
+    misses_stage: Mask  # a stage no longer reports its load
     behind: Mask  # the backlog time exceeds short_backlog_time_s
     blocked: Mask  # the last scale-up gained too little
     in_up_cooldown: Mask  # too soon after a change for a scale-up
@@ -74,6 +75,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         failover=status.failover,
         expecting=status.expecting,
         sink_unhealthy=status.sink_unhealthy & (safe | policy_has("checks_the_job", rules)),
+        misses_stage=free & safe & status.misses_stage,
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         in_up_cooldown=more & _is_in_up_cooldown(inputs, waits, suspect),
@@ -144,6 +146,7 @@ def table(
         Clamp(Bound.PAUSE, stay(bound_inputs.no_down), stay(bound_inputs.no_up)),
         Clamp(Bound.FAILOVER, stay(bound_inputs.failover), None),
         Clamp(Bound.EXPECTED, stay(bound_inputs.expecting), None),
+        Clamp(Bound.MISSING_STAGE, stay(bound_inputs.misses_stage), None),
         Clamp(Bound.SINK, stay(unhealthy & bound_inputs.behind), stay(unhealthy)),
         Clamp(Bound.INEFFECTIVE, None, stay(bound_inputs.blocked)),
         Clamp(Bound.COOLDOWN, stay(bound_inputs.in_down_cooldown), stay(bound_inputs.in_up_cooldown)),

@@ -20,6 +20,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
 from adapter.core.signals import moves
+from adapter.core.stage_reports import misses_stage
 from adapter.core.state import WorkerCounts
 from adapter.core.window_rates import input_rise
 
@@ -47,6 +48,7 @@ class WorkloadStatus:
     hpa_off: Mask  # a person or KEDA has set 0 replicas, and the HPA's minReplicas is above 0
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
+    misses_stage: Mask  # a stage ceased to report its load within the last hour, and none began to since
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
     measured_pauses: Array  # how many of the last rescales have shown a pause
     measured_delays: Array  # 0 also where metric_delay_s is set
@@ -262,6 +264,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
+        misses_stage=misses_stage(fast.reports, tick.at_s),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
         measured_delays=rules.measures_delay * _count_known(tick.state.slow.last_rescales.delay_s),

@@ -11,6 +11,7 @@ from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
+from adapter.core.stage_reports import GONE_S
 from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, align
 
 Stage = tuple[str, str]
@@ -32,7 +33,6 @@ _WORKER_COUNTS = tuple(f.name for f in fields(WorkerCounts))
 FEW_RATIO = 0.1  # of the workers
 _FLAPS_S = 600.0  # between losses of ready workers that disturb: a flapping probe must not hold the target forever
 _LONG_LOSS_S = 300.0  # Kubernetes evicts the pods of a lost node after this time: their return is no flap
-REPLACED_S = 120.0  # a stage whose siblings report for this much longer was removed; less than error_after_s
 
 
 def ingest(state: State, samples: Samples, book: RuleBook) -> State:
@@ -163,7 +163,7 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
     workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
-    stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s > newest[w] - REPLACED_S}
+    stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s >= newest[w] - GONE_S}
     return tuple(sorted(workloads)), _with_whole_stages(workloads, stages | set(samples.stages))
 
 

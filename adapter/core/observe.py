@@ -10,7 +10,6 @@ from adapter.core import parameters
 from adapter.core.aggregation import largest, smallest
 from adapter.core.ingest import (
     HEALTH,
-    REPLACED_S,
     count_failures,
     faulty,
     ingest,
@@ -27,6 +26,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.scale_down_cost import warm_after_s
 from adapter.core.signals import backlog_time, gated_lag_change, relative_lag_change
+from adapter.core.stage_reports import has_ceased, update_reports
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 from adapter.core.window_rates import FAR_WINDOWS, Rates, window_rates
@@ -105,6 +105,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     rates = window_rates(state.fast, now, stage_rules, index)
     fast = _with_latest(state.fast, now, rates, stage_rules)
+    reports = update_reports(fast.reports, state.fast.seen_at_s, fast.seen_at_s, at_s, index)
+    fast = replace(fast, reports=reports)
     state = replace(state, fast=fast)
 
     seen_at_s = np.where(faulty(samples, names)[index], fast.seen_at_s, _load_seen_at_s(fast, index, len(names)))
@@ -170,8 +172,7 @@ def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns
 
 def _load_seen_at_s(fast: Fast, index: IntArray, count: int) -> Array:
     """When throughput and backlog of each stage were last seen; NaN where only its siblings still report them."""
-    moved = largest(fast.seen_at_s, index, count)[index] - fast.seen_at_s > REPLACED_S
-    return np.where(moved, np.nan, fast.seen_at_s)
+    return np.where(has_ceased(fast.seen_at_s, index, count), np.nan, fast.seen_at_s)
 
 
 def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:

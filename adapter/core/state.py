@@ -17,8 +17,9 @@ from adapter.core.capacity import SLOTS, Table
 from adapter.core.forecast import POINTS, Fit
 from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
+from adapter.core.stage_reports import StageReports
 
-VERSION = 18  # raise it whenever layout() changes
+VERSION = 19  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -111,6 +112,7 @@ class Fast:
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
     stop: RescaleStop = field(metadata=_by("stage"))
+    reports: StageReports = field(metadata=_by("workload"))
     counts: WorkerCounts = field(metadata=_by("workload"))
     workers_seen_at_s: Array = field(metadata=_by("workload"))
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed, flaps excepted
@@ -165,8 +167,7 @@ def _kinds(group: Any) -> tuple[tuple[str, Any], ...]:
 
 @lru_cache(maxsize=16)
 def _kinds_of(group: Any) -> tuple[tuple[str, Any], ...]:
-    kinds = get_type_hints(group)
-    named = ((f.name, kinds[f.name]) for f in fields(group))
+    named = {f.name: get_type_hints(group)[f.name] for f in fields(group)}.items()
     return tuple((name, kind) for name, kind in named if kind == Array or is_dataclass(kind))
 
 
@@ -289,8 +290,7 @@ def _pack(group: Fast | Slow, texts: dict[str, Any]) -> bytes:
 
 def _unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     head, _, body = blob.partition(b"\n")
-    header = json.loads(head)
-    arrays, start = {}, 0
+    header, arrays, start = json.loads(head), {}, 0
     for path, shape in header["shapes"].items():
         count = int(np.prod(shape))
         arrays[path] = np.frombuffer(body, dtype=np.float64, count=count, offset=start).reshape(shape)

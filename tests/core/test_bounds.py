@@ -114,6 +114,8 @@ BRAKES = {
     "S4-30 a failover allows a scale-up": (20, {"active": "failover"}, 20, Bound.NONE),
     "S1 no scale-down before an expected event ends": (5, {"active": "expecting"}, 10, Bound.EXPECTED),
     "S1 an expected event allows a scale-up": (20, {"active": "expecting"}, 20, Bound.NONE),
+    "no scale-down while a stage is missing": (5, {"active": "misses_stage"}, 10, Bound.MISSING_STAGE),
+    "a missing stage allows a scale-up": (20, {"active": "misses_stage"}, 20, Bound.NONE),
     "S4-10 an unhealthy sink never scales up": (20, {"active": "sink_unhealthy"}, 10, Bound.SINK),
     "an unhealthy sink allows a scale-down": (5, {"active": "sink_unhealthy"}, 5, Bound.NONE),
     "an unhealthy sink, and behind": (5, {"active": ("sink_unhealthy", "behind")}, 10, Bound.SINK),

@@ -1,0 +1,49 @@
+"""When stages of a workload begin and cease to report their load, to tell a renamed stage from one without metrics."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adapter.core.aggregation import largest, some
+from adapter.core.rates import Mask
+from adapter.core.samples import Array, IntArray
+
+GONE_S = 120.0  # a stage whose siblings report for this much longer does not report; less than error_after_s
+_OVERLAP_S = 300.0  # a series without a staleness marker stays this long beside the one that replaces it
+_MISSED_S = 3600.0  # after this time the stage was removed from the job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageReports:
+    """The reports of each workload's stages."""
+
+    began_at_s: Array  # a stage last began to report its load
+    ceased_at_s: Array  # a stage last ceased to, and no stage began to that could replace it
+
+
+def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:
+    """Whether only the siblings of a stage still report their load.
+
+    seen_at_s: (stages,) when each stage last did. index: (stages,) the workload of each. count: how many workloads.
+    """
+    ceased: Mask = largest(seen_at_s, index, count)[index] - seen_at_s > GONE_S
+    return ceased
+
+
+def update_reports(
+    reports: StageReports, before_s: Array, seen_at_s: Array, at_s: float, index: IntArray
+) -> StageReports:
+    """The reports after a tick. before_s: seen_at_s (stages,) at the tick before; NaN if a stage never reported."""
+    count, every = len(reports.began_at_s), np.ones(len(index), dtype=bool)
+    was_missing = np.isnan(before_s) | has_ceased(before_s, index, count)
+    began = some((seen_at_s == at_s) & was_missing, every, index, count)
+    reports = replace(reports, began_at_s=np.where(began, at_s, reports.began_at_s))
+    replaced = reports.began_at_s[index] >= seen_at_s - _OVERLAP_S
+    ceased = some(has_ceased(seen_at_s, index, count) & ~was_missing & ~replaced, every, index, count)
+    return replace(reports, ceased_at_s=np.where(ceased, at_s, reports.ceased_at_s))
+
+
+def misses_stage(reports: StageReports, at_s: float) -> Mask:
+    """Whether a stage of each workload ceased to report its load within the last hour, and none began to since."""
+    missed: Mask = (at_s - reports.ceased_at_s < _MISSED_S) & ~(reports.began_at_s > reports.ceased_at_s)
+    return missed

@@ -1,0 +1,83 @@
+"""A stage that no longer reports its load while its siblings do: its metrics are missing, or it was renamed."""
+
+import pytest
+from builders import JOB, book, counts, flow, fold, job, tick
+
+from adapter.core.bounds import Bound
+from adapter.core.messages import sentence
+from adapter.core.samples import EVERY
+
+LAST_S = 900  # the last tick with the load of the main stage
+HOUR_S = 3600
+SIDE = {"utilization_ratio": 0.1}
+RULES = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "down_window_s": 60.0, "cooldown_down_s": 60.0}
+
+
+def decisions(until_s, rest=lambda at_s: [], faults=lambda at_s: [], growth=0.0, **rules):
+    """The decisions of a job of two stages. rest: what else reports. growth: of the other stage's backlog, at last."""
+
+    def seen(at_s):
+        main = [job(stage="main", **flow(at_s, throughput=1000))] if at_s <= LAST_S else []
+        side = job(stage="side", **SIDE, **flow(at_s, 50.0, growth=growth if at_s > LAST_S else 0.0))
+        return tick(at_s, job(**counts(12)), side, *main, *rest(at_s), faults=faults(at_s))
+
+    ticks = fold([seen(at_s) for at_s in range(0, until_s + 1, 15)], book(**RULES | rules))
+    return {int(decision.at_s): decision for (decision,) in ticks}
+
+
+def stage(name, since_s, throughput, until_s=10**6):
+    """A stage that reports from a time on."""
+    return lambda at_s: [job(stage=name, **flow(at_s, throughput))] if since_s <= at_s <= until_s else []
+
+
+def test_no_scale_down_for_an_hour_after_a_stage_ceased_to_report():
+    found = decisions(LAST_S + 2 * HOUR_S)
+    held = found[LAST_S + 1800]
+    assert (held.required_workers, held.bound) == (12, Bound.MISSING_STAGE)
+    assert "; no scale-down within an hour: a stage no longer reports its load, check its metrics" in sentence(held)
+    assert found[LAST_S + HOUR_S].required_workers == 12
+    assert found[LAST_S + 2 * HOUR_S].required_workers < 3
+
+
+def test_the_other_stages_scale_up_meanwhile():
+    assert decisions(LAST_S + 1200, growth=50.0)[LAST_S + 1200].required_workers > 12
+
+
+REPLACED = {
+    "at once": stage("new", LAST_S + 15, 400),
+    "after two minutes": stage("new", LAST_S + 120, 400),
+    "beside it for a while": stage("new", LAST_S - 285, 400),
+}
+
+
+@pytest.mark.parametrize("rest", REPLACED.values(), ids=REPLACED)
+def test_a_stage_that_replaces_it_is_sized_at_once(rest):
+    found = decisions(LAST_S + 1800, rest=rest)
+    assert found[LAST_S + 1800].required_workers < 8
+    assert Bound.MISSING_STAGE not in {decision.bound for decision in found.values()}
+
+
+def test_the_block_ends_when_the_stage_reports_again():
+    found = decisions(LAST_S + 3000, rest=stage("main", LAST_S + 1200, 400))
+    assert found[LAST_S + 900].bound is Bound.MISSING_STAGE
+    assert found[LAST_S + 3000].required_workers < 8
+
+
+STILL = {
+    "a fault of another source": {"faults": lambda at_s: [(EVERY, "down")] if at_s == LAST_S + 1200 else []},
+    "a fault when it ceased": {"faults": lambda at_s: [(JOB, "down")] if at_s <= LAST_S + 300 else []},
+    "its containers still report": {"rest": lambda at_s: [job(stage="main", utilization_ratio=0.1)]},
+}
+
+
+@pytest.mark.parametrize("changes", STILL.values(), ids=STILL)
+def test_no_scale_down_within_the_hour_but_after_it(changes):
+    found = decisions(LAST_S + 2 * HOUR_S, **changes)
+    assert {found[at_s].required_workers for at_s in range(LAST_S + 315, LAST_S + HOUR_S, 15)} == {12}
+    assert found[LAST_S + 2 * HOUR_S].required_workers < 3
+
+
+@pytest.mark.parametrize(("safety", "size"), [(1, 12), (0, 2)])
+def test_without_safety_a_published_policy_reads_only_the_stages_that_report(safety, size):
+    found = decisions(LAST_S + 1200, policy="beam-flink", safety=safety)
+    assert found[LAST_S + 1200].required_workers == size
