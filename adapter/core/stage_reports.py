@@ -10,15 +10,15 @@ from adapter.core.samples import Array, IntArray
 
 GONE_S = 120.0  # a stage whose siblings report for this much longer does not report; less than error_after_s
 _OVERLAP_S = 300.0  # a series without a staleness marker stays this long beside the one that replaces it
-_MISSED_S = 3600.0  # after this time the stage was removed from the job
+_MISSED_S = 3600.0  # after this time the stage counts as removed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageReports:
     """The reports of each workload's stages."""
 
-    began_at_s: Array  # a stage last began to report its load
-    ceased_at_s: Array  # a stage last ceased to, and no stage began to that could replace it
+    began_at_s: Array  # when a stage last began to report its load
+    ceased_at_s: Array  # when a stage last ceased to report it, and none had begun that could replace it
 
 
 def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:
