@@ -167,8 +167,8 @@ def _kinds(group: Any) -> tuple[tuple[str, Any], ...]:
 
 @lru_cache(maxsize=16)
 def _kinds_of(group: Any) -> tuple[tuple[str, Any], ...]:
-    named = {f.name: get_type_hints(group)[f.name] for f in fields(group)}.items()
-    return tuple((name, kind) for name, kind in named if kind == Array or is_dataclass(kind))
+    kinds = get_type_hints(group)
+    return tuple((f.name, kind) for f in fields(group) if (kind := kinds[f.name]) == Array or is_dataclass(kind))
 
 
 def _metadata(group: Any) -> dict[str, Any]:
