@@ -52,10 +52,7 @@ class Clamp(NamedTuple):
 
 
 def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: IntArray, gate: IntArray) -> BoundInputs:
-    """The inputs of the bounds at one tick.
-
-    Only pauses, the sink and the limits change a target that a gate holds or that is not enacted yet.
-    """
+    """The inputs of the bounds at one tick."""
     status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
     behind = pick(inputs.policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
     idle = pick(inputs.blockers.hottest_utilization_ratio, stage) < rules.low_cpu_ratio

@@ -26,7 +26,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.scale_down_cost import warm_after_s
 from adapter.core.signals import backlog_time, gated_lag_change, relative_lag_change
-from adapter.core.stage_reports import has_ceased, update_reports
+from adapter.core.stage_reports import StageLoads, has_ceased, update_reports
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
 from adapter.core.window_rates import FAR_WINDOWS, Rates, window_rates
@@ -105,8 +105,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     rates = window_rates(state.fast, now, stage_rules, index)
     fast = _with_latest(state.fast, now, rates, stage_rules)
-    reports = update_reports(fast.reports, state.fast.seen_at_s, fast.seen_at_s, at_s, index)
-    fast = replace(fast, reports=reports)
+    fast = replace(fast, reports=update_reports(fast.reports, _loads(state.fast, fast, index), at_s))
     state = replace(state, fast=fast)
 
     seen_at_s = np.where(faulty(samples, names)[index], fast.seen_at_s, _load_seen_at_s(fast, index, len(names)))
@@ -168,6 +167,12 @@ def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns
     seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     fast = replace(fast, seen_at_s=np.where(seen, fast.at_s[-1], fast.seen_at_s))
     return replace(fast, signals=_latest(fast, now, rates, rules))
+
+
+def _loads(before: Fast, fast: Fast, index: IntArray) -> StageLoads:
+    """The loads of the stages at this tick. An unknown load may be one."""
+    idle = (fast.signals.throughput_records_per_s == 0) & (fast.signals.backlog_records == 0)
+    return StageLoads(index=index, before_s=before.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
 
 
 def _load_seen_at_s(fast: Fast, index: IntArray, count: int) -> Array:

@@ -18,7 +18,17 @@ class StageReports:
     """The reports of each workload's stages."""
 
     began_at_s: Array  # when a stage last began to report its load
-    ceased_at_s: Array  # when a stage last ceased to report it, and none had begun that could replace it
+    ceased_at_s: Array  # when a stage with load last ceased to report it, and none had begun that could replace it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageLoads:
+    """The loads of the stages at a tick; every array has the shape (stages,)."""
+
+    index: IntArray  # the workload of each stage
+    before_s: Array  # when it was last reported, as of the tick before; NaN if never
+    seen_at_s: Array  # the same, as of this tick
+    idle: Mask  # it was 0, without a backlog
 
 
 def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:
@@ -30,16 +40,15 @@ def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:
     return ceased
 
 
-def update_reports(
-    reports: StageReports, before_s: Array, seen_at_s: Array, at_s: float, index: IntArray
-) -> StageReports:
-    """The reports after a tick. before_s: seen_at_s (stages,) at the tick before; NaN if a stage never reported."""
-    count, every = len(reports.began_at_s), np.ones(len(index), dtype=bool)
-    was_missing = np.isnan(before_s) | has_ceased(before_s, index, count)
-    began = some((seen_at_s == at_s) & was_missing, every, index, count)
+def update_reports(reports: StageReports, loads: StageLoads, at_s: float) -> StageReports:
+    """The reports after a tick."""
+    count, index, every = len(reports.began_at_s), loads.index, np.ones(len(loads.index), dtype=bool)
+    was_missing = np.isnan(loads.before_s) | has_ceased(loads.before_s, index, count)
+    began = some((loads.seen_at_s == at_s) & was_missing, every, index, count)
     reports = replace(reports, began_at_s=np.where(began, at_s, reports.began_at_s))
-    replaced = reports.began_at_s[index] >= seen_at_s - _OVERLAP_S
-    ceased = some(has_ceased(seen_at_s, index, count) & ~was_missing & ~replaced, every, index, count)
+    replaced = reports.began_at_s[index] >= loads.seen_at_s - _OVERLAP_S
+    missing = has_ceased(loads.seen_at_s, index, count) & ~was_missing & ~replaced & ~loads.idle
+    ceased = some(missing, every, index, count)
     return replace(reports, ceased_at_s=np.where(ceased, at_s, reports.ceased_at_s))
 
 

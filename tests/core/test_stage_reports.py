@@ -61,6 +61,15 @@ def test_a_stage_that_replaces_it_is_sized_at_once(rest):
     assert Bound.MISSING_STAGE not in {decision.bound for decision in found.values()}
 
 
+@pytest.mark.parametrize(("throughput", "size"), [(0, 5), (50, 12)])
+def test_only_a_stage_with_load_blocks_when_it_ceases_to_report(throughput, size):
+    def second(at_s):
+        return [job(stage="second", **flow(at_s, throughput))] if at_s <= 330 else []
+
+    found = decisions(LAST_S, rest=second, worker_capacity_records_per_s=250.0, down_window_s=600.0)
+    assert found[LAST_S].required_workers == size
+
+
 def test_the_block_ends_when_the_stage_reports_again():
     found = decisions(LAST_S + 3000, rest=stage("main", LAST_S + 1200, 400))
     assert found[LAST_S + 900].bound is Bound.MISSING_STAGE
