@@ -61,12 +61,17 @@ def with_events(
     """
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
     lead_s = np.maximum(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
-    times, expecting = rules.expected_times, rules.expecting
+    coming, lasting, expecting = rules.expected_times, np.ones(len(which)), rules.expecting
     for number, event in ((number, event) for number, each in enumerate(distinct) for event in each.expected):
         near = (which == number) & (event.begin_s - lead_s <= at_s) & (at_s < event.end_s)
-        times = np.where(near & (at_s < event.begin_s), np.maximum(times, event.times), times)
+        multiple = np.where(near, event.times, 1.0)
+        if at_s < event.begin_s:
+            coming = np.maximum(coming, multiple)
+        else:
+            lasting = np.maximum(lasting, multiple)
         expecting = np.where(near, 1.0, expecting)
-    return replace(rules, expected_times=times, expecting=expecting)
+    # The present input contains the multiple of an event that lasts.
+    return replace(rules, expected_times=np.maximum(coming / lasting, 1.0), expecting=expecting)
 
 
 def allowed(parameter: str, values: Array) -> Mask:

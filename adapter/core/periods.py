@@ -26,8 +26,8 @@ class Period:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A time with a known multiple of the input before it."""
+    """A time with a known multiple of the usual input."""
 
     begin_s: float  # Unix seconds
     end_s: float
-    times: float  # the input of the event / the present input before it
+    times: float  # the input of the event / the input without an event

@@ -78,6 +78,12 @@ def test_s1_an_expected_event_multiplies_the_input_before_it_and_lasts_until_its
     assert (found.expected_times.tolist(), found.expecting.tolist()) == ([times, 1], [expecting, 0])
 
 
+@pytest.mark.parametrize(("first", "times"), [(1.5, 2), (3, 1), (4, 1)])
+def test_s1_the_present_input_contains_the_multiple_of_an_event_that_lasts(first, times):
+    events = Event(begin_s=0, end_s=3600, times=first), Event(begin_s=3600, end_s=7200, times=3)
+    assert with_calendar(Rules(expected=events), 3500).expected_times[0] == times
+
+
 def test_s1_an_expected_event_counts_earlier_for_workers_that_an_annotation_says_start_slowly():
     rules = Rules(expected=(Event(begin_s=3600, end_s=7200, times=2),), rescale_pause_s=30.0, warm_up_s=60.0)
     start_s = {"worker_start_s": column(1800, nan)}
