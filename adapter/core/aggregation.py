@@ -32,10 +32,10 @@ def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> 
     return found
 
 
-def some(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:
-    """Whether a condition holds for a counting stage of each workload."""
+def some(holds: Mask, workload_index: IntArray, count: int) -> Mask:
+    """Whether a condition holds for a stage of each workload."""
     found = np.zeros(count, dtype=bool)
-    found[workload_index[counting & holds]] = True
+    found[workload_index[holds]] = True
     return found
 
 

@@ -149,11 +149,14 @@ class Bound(StrEnum):
         sentence=lambda d: "; no scale-down before the expected event ends",
         lifted_by={"workload_status.expecting": 0},
     )
-    MISSING_STAGE = BoundRecord(
-        name="missing stage",
-        description="no scale-down for an hour after a stage ceased to report its load, or until a stage begins to",
-        sentence=lambda d: "; no scale-down within an hour: a stage no longer reports its load, check its metrics",
-        lifted_by={"workload_status.misses_stage": 0},
+    MISSING_METRICS = BoundRecord(
+        name="missing metrics",
+        description=(
+            "no scale-down for an hour after a stage ceased to report its load, or until a stage begins to, and for "
+            "ten minutes after the partitions became fewer"
+        ),
+        sentence=lambda d: "; no scale-down yet: the metrics of a stage or of partitions are missing",
+        lifted_by={"workload_status.misses_metrics": 0},
     )
     SINK = BoundRecord(
         name="sink",

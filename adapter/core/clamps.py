@@ -11,7 +11,7 @@ from adapter.core.bounds import BOUNDS, Bound
 from adapter.core.capacity import CARRIED, rate_at, trust_at
 from adapter.core.decision_input import DecisionInput
 from adapter.core.limits import Range, one_more
-from adapter.core.partitions import hot_limit, whole
+from adapter.core.partitions import fewest_workers, whole
 from adapter.core.policies.interface import PolicyResult
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
@@ -30,7 +30,7 @@ class BoundInputs:
     failover: Mask  # traffic of another region may come back
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
-    misses_stage: Mask  # a stage no longer reports its load
+    misses_metrics: Mask  # of a stage, or of some partitions
     behind: Mask  # the backlog time exceeds short_backlog_time_s
     blocked: Mask  # the last scale-up gained too little
     in_up_cooldown: Mask  # too soon after a change for a scale-up
@@ -58,7 +58,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     idle = pick(inputs.blockers.hottest_utilization_ratio, stage) < rules.low_cpu_ratio
     free, safe, target = gate == gates.OPEN, rules.safety != 0, status.target_workers
     # A further step of the input delays the next scale-up, and does not withdraw the last one.
-    in_step = policy_result.outlook is not None and policy_result.outlook.in_step > 0
+    in_step = status.in_step | (policy_result.outlook is not None and policy_result.outlook.in_step > 0)
     stands = (status.committed_age_s < rules.latch_s) | (in_step & (target > current))
     pending = np.where(free & stands & (target != current), target, np.nan)
     more, fewer = free & ~(pending > current), free & ~(pending < current)
@@ -72,7 +72,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         failover=status.failover,
         expecting=status.expecting,
         sink_unhealthy=status.sink_unhealthy & (safe | policy_has("checks_the_job", rules)),
-        misses_stage=free & safe & status.misses_stage,
+        misses_metrics=free & safe & status.misses_metrics,
         behind=behind,
         blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
         in_up_cooldown=more & _is_in_up_cooldown(inputs, waits, suspect),
@@ -122,7 +122,7 @@ def _hot_partition_limit(inputs: DecisionInput) -> Array:
     known = trust_at(policy_input.table, one) > CARRIED
     able = np.where(known, rate_at(policy_input.table, one, one) / slots, np.nan)
     load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
-    most = np.ceil(hot_limit(policy_input.partitions, heaviest) / slots)
+    most = np.ceil(fewest_workers(policy_input.partitions, heaviest) / slots)
     return np.where(load > rules.high_utilization_ratio * able, most, np.nan)
 
 
@@ -135,7 +135,7 @@ def table(
         return np.where(mask, current, np.nan)
 
     unhealthy, fed = bound_inputs.sink_unhealthy, range_.by_partitions & ~bound_inputs.held
-    window = np.minimum(whole(bound_inputs.window_workers), current)
+    window, missing = np.minimum(whole(bound_inputs.window_workers), current), stay(bound_inputs.misses_metrics)
     return (
         Clamp(Bound.WINDOW, window, None),
         _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
@@ -143,7 +143,7 @@ def table(
         Clamp(Bound.PAUSE, stay(bound_inputs.no_down), stay(bound_inputs.no_up)),
         Clamp(Bound.FAILOVER, stay(bound_inputs.failover), None),
         Clamp(Bound.EXPECTED, stay(bound_inputs.expecting), None),
-        Clamp(Bound.MISSING_STAGE, stay(bound_inputs.misses_stage), None),
+        Clamp(Bound.MISSING_METRICS, missing, None),
         Clamp(Bound.SINK, stay(unhealthy & bound_inputs.behind), stay(unhealthy)),
         Clamp(Bound.INEFFECTIVE, None, stay(bound_inputs.blocked)),
         Clamp(Bound.COOLDOWN, stay(bound_inputs.in_down_cooldown), stay(bound_inputs.in_up_cooldown)),
@@ -151,7 +151,7 @@ def table(
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
-        Clamp(Bound.PARTITIONS, None, np.where(fed, range_.most, np.nan)),
+        Clamp(Bound.PARTITIONS, None, np.where(fed, np.fmax(range_.most, missing), np.nan)),
         Clamp(Bound.MAX, None, range_.allowed),
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
         Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),

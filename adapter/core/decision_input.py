@@ -27,6 +27,7 @@ from adapter.core.window_rates import input_rise
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 # After a scale-up: the capacity of the larger size is less certain, and another rescale is another pause.
 _EXCESS_RATIO = 1.25
+_FEWER_PARTITIONS_S = 600.0
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
@@ -48,8 +49,9 @@ class WorkloadStatus:
     hpa_off: Mask  # a person or KEDA has set 0 replicas, and the HPA's minReplicas is above 0
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
-    misses_stage: Mask  # a stage ceased to report its load within the last hour, and none began to since
+    misses_metrics: Mask  # a stage ceased to report its load, or the partitions became fewer
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
+    in_step: Mask  # of a record: any stage was in a step of the input, also one that did not decide
     measured_pauses: Array  # how many of the last rescales have shown a pause
     measured_delays: Array  # 0 also where metric_delay_s is set
     measured_warm_ups: Array  # 0 also where warm_up_s is set
@@ -198,9 +200,9 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, np.where(np.isnan(history.restarts), np.nan, 0.0)),
         rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
-        excess_input=some(_has_excess_input(tick), tick.counting, workload_index, count),
-        discontinuous=some(tick.discontinuous, tick.counting, workload_index, count),
-        nothing_moves=some(_stands(tick), tick.counting, workload_index, count)
+        excess_input=some(tick.counting & _has_excess_input(tick), workload_index, count),
+        discontinuous=some(tick.counting & tick.discontinuous, workload_index, count),
+        nothing_moves=some(tick.counting & _stands(tick), workload_index, count)
         & ~_some_stage_moves(tick)
         & (tick.current_workers > 0),
         rules=rules,
@@ -227,7 +229,7 @@ def _stands_alone(tick: Tick) -> Mask:
 
 def _some_stage_moves(tick: Tick) -> Mask:
     """Whether a stage of each workload processes records."""
-    return some(_stage_moves(tick), np.ones_like(tick.counting), tick.workload_index, len(tick.workers))
+    return some(_stage_moves(tick), tick.workload_index, len(tick.workers))
 
 
 def _stage_moves(tick: Tick) -> Mask:
@@ -264,13 +266,23 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        misses_stage=misses_stage(fast.reports, tick.at_s),
+        misses_metrics=misses_stage(fast.reports, tick.at_s) | _misses_partitions(tick),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
+        in_step=np.zeros(len(tick.workers), dtype=bool),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
         measured_delays=rules.measures_delay * _count_known(tick.state.slow.last_rescales.delay_s),
         measured_warm_ups=rules.measures_warm_up * _count_known(tick.state.slow.last_rescales.warm_up_s),
         rules=rules,
     )
+
+
+def _misses_partitions(tick: Tick) -> Mask:
+    """Whether the partitions became fewer a short time ago, as when a worker misses some scrapes.
+
+    A policy that follows the partitions follows them down at once.
+    """
+    fell: Mask = tick.at_s - tick.state.fast.partitions_fell_at_s < _FEWER_PARTITIONS_S
+    return fell & ~policy_has("follows_partitions", tick.rules)
 
 
 def _is_new_minute(tick: Tick) -> Mask:

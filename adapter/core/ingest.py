@@ -49,6 +49,11 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
+        partitions_fell_at_s=np.select(
+            [now.partitions < before.partitions, now.partitions > before.partitions],
+            [samples.at_s, np.nan],
+            fast.partitions_fell_at_s,
+        ),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
         hpa_seen_at_s=np.where(_has_hpa(now) | faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
@@ -105,13 +110,15 @@ def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State
 def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     """The state with unplanned restarts counted (S4-09): those that do not follow a change of the workers."""
     restarts = reindex([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
-    was = state.slow.history
+    was, seen_at_s = state.slow.history, state.fast.restarts_seen_at_s
+    fast = replace(state.fast, restarts_seen_at_s=np.where(np.isfinite(restarts), samples.at_s, seen_at_s))
+    state = replace(state, fast=fast)
     if not (np.isfinite(restarts) & (restarts != was.restarts)).any():
         return state
     changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
     planned = samples.at_s - changed_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
     # Restarts during a gap in the samples may be old, and planned.
-    watched = samples.at_s - state.fast.at_s[-2:][0] <= rules.stale_after_s
+    watched = samples.at_s - seen_at_s <= rules.stale_after_s
     failed = (restarts > was.restarts) & ~planned & watched
     recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
     total = np.where(recent, was.failures, 0.0) + restarts - was.restarts

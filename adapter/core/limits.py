@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.partitions import memory_floor, whole
+from adapter.core.partitions import fewest_workers, whole
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
@@ -32,7 +32,7 @@ def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
     fed = whole(partitions / rules.slots_per_worker)
     most = np.fmin(allowed, fed)
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
-    least = np.minimum(np.fmax(floor, memory_floor(partitions, rules.max_partitions_per_worker)), most)
+    least = np.minimum(np.fmax(floor, fewest_workers(partitions, rules.max_partitions_per_worker)), most)
     return Range(least=least, most=most, allowed=allowed, by_partitions=fed <= allowed, by_memory=least > floor)
 
 

@@ -64,17 +64,9 @@ def imbalance_ratio(subtasks: Array, partitions: Array) -> Array:
     return np.maximum(whole(parts / spread) * spread / parts, 1.0)
 
 
-def hot_limit(partitions: Array, hottest_partition_ratio: Array) -> Array:
-    """The subtasks beyond which the hottest partition limits the throughput; NaN if unknown.
-
-    hottest_partition_ratio: its input / input of the mean partition, at least 1.
-    """
-    return whole(partitions / np.maximum(hottest_partition_ratio, 1.0))
-
-
-def memory_floor(partitions: Array, most_per_worker: Array) -> Array:
-    """The fewest workers whose memory holds all partitions (S4-35); NaN when unknown. most_per_worker: at least 1."""
-    return whole(partitions / np.maximum(most_per_worker, 1.0))
+def fewest_workers(partitions: Array, each: Array) -> Array:
+    """The fewest workers that take `each` partitions or fewer, but at least one (S4-35); NaN when unknown."""
+    return whole(partitions / np.maximum(each, 1.0))
 
 
 def whole(workers: Array) -> Array:
@@ -84,7 +76,7 @@ def whole(workers: Array) -> Array:
 
 def _fewest(partitions: Array, most: Array, slots: Array) -> Array:
     """The fewest workers that leave no subtask with more than `most` partitions."""
-    return whole(whole(partitions / np.maximum(most, 1.0)) / slots)
+    return whole(fewest_workers(partitions, most) / slots)
 
 
 def _positive(values: Array) -> Array:

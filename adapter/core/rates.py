@@ -16,38 +16,33 @@ _POINTS_OF_A_RISE = 5  # four rates, three changes
 _STILL_SPANS = 2.0  # in half windows: a counter without a step for a whole window stands still
 
 
-def since_reset(*counters: Array) -> Mask:
-    """Which points are at or after the last reset of any of the counters (X-04).
+def since_reset(values: Array) -> Mask:
+    """Which points are at or after the last reset of a counter (X-04): a rate over these points sees no reset.
 
-    counters: shape (points, rows), oldest first, NaN where there was no sample.
-    Returns shape (points, rows): a rate over these points sees no reset.
+    values: shape (points, rows), oldest first, NaN where there was no sample. Returns the same shape.
     """
-    usable = np.ones(counters[0].shape, dtype=bool)
-    for values in counters:
-        highest = np.full(values.shape[1], -np.inf)
-        for point, value in enumerate(values):
-            fell = value < highest
-            usable[:point, fell] = False
-            highest = np.where(fell, value, np.fmax(highest, value))
+    usable, highest = np.ones(values.shape, dtype=bool), np.full(values.shape[1], -np.inf)
+    for point, value in enumerate(values):
+        fell = value < highest
+        usable[:point, fell] = False
+        highest = np.where(fell, value, np.fmax(highest, value))
     return usable
 
 
-def since_jump(*counters: Array) -> Mask:
+def since_jump(values: Array) -> Mask:
     """Which points are at or after the last rise that is too large for the work of one tick.
 
     A group that skips records, and a part of a sum that returns after a missing sample, look like that. A real step of
     that size has a rate half a window later. Shapes as in since_reset.
     """
-    usable = np.ones(counters[0].shape, dtype=bool)
-    for values in counters:
-        last, rises = np.full(values.shape[1], np.nan), np.zeros(values.shape)
-        for point, value in enumerate(values):
-            rises[point] = np.nan_to_num(np.maximum(value - last, 0.0))
-            last = first_known(value, last)
-        others = rises.sum(axis=0) - rises
-        jumps = (others > 0) & (rises > _JUMP * others)
-        for point in range(1, len(values)):
-            usable[:point, jumps[point]] = False
+    usable, last, rises = np.ones(values.shape, dtype=bool), np.full(values.shape[1], np.nan), np.zeros(values.shape)
+    for point, value in enumerate(values):
+        rises[point] = np.nan_to_num(np.maximum(value - last, 0.0))
+        last = first_known(value, last)
+    others = rises.sum(axis=0) - rises
+    jumps = (others > 0) & (rises > _JUMP * others)
+    for point in range(1, len(values)):
+        usable[:point, jumps[point]] = False
     return usable
 
 

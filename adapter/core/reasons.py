@@ -33,7 +33,7 @@ class ReasonRecord:
 
 
 def _no_data(d: "Decision") -> str:
-    counted = policy_of(d.policy).follows_partitions
+    counted = policy_of(d.policy).follows_partitions and d.partitions is None
     if d.decided_age_s is not None:
         if counted:
             return f"{hold_prefix(d)}: the segments of {d.workload} are unknown; {CHECK_COUNT}"

@@ -42,13 +42,13 @@ def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:
 
 def update_reports(reports: StageReports, loads: StageLoads, at_s: float) -> StageReports:
     """The reports after a tick."""
-    count, index, every = len(reports.began_at_s), loads.index, np.ones(len(loads.index), dtype=bool)
+    count, index = len(reports.began_at_s), loads.index
     was_missing = np.isnan(loads.before_s) | has_ceased(loads.before_s, index, count)
-    began = some((loads.seen_at_s == at_s) & was_missing, every, index, count)
+    began = some((loads.seen_at_s == at_s) & was_missing, index, count)
     reports = replace(reports, began_at_s=np.where(began, at_s, reports.began_at_s))
     replaced = reports.began_at_s[index] >= loads.seen_at_s - _OVERLAP_S
     missing = has_ceased(loads.seen_at_s, index, count) & ~was_missing & ~replaced & ~loads.idle
-    ceased = some(missing, every, index, count)
+    ceased = some(missing, index, count)
     return replace(reports, ceased_at_s=np.where(ceased, at_s, reports.ceased_at_s))
 
 

@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 19  # raise it whenever layout() changes
+VERSION = 20  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -120,9 +120,11 @@ class Fast:
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas, if unknown the workers, last changed
     spec_raised_at_s: Array = field(metadata=_by("workload"))  # the same last rose
+    restarts_seen_at_s: Array = field(metadata=_by("workload"))  # restarts were last counted
     running_seen_at_s: Array = field(metadata=_by("workload"))  # whether the job runs was last reported
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
+    partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count last fell; NaN after a rise
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
     target_workers: Array = field(metadata=_by("workload"))  # what was served last
@@ -258,11 +260,8 @@ def decode(version: int, fast: bytes, slow: bytes) -> State:
         raise ValueError(f"state of version {version}, expected {VERSION}")
     try:
         texts, arrays = _unpack(slow)
-        named = {
-            "workloads": tuple(texts["workloads"]),
-            "stages": tuple((workload, stage) for workload, stage in texts["stages"]),
-            "overridden": tuple(texts["overridden"]),
-        }
+        named = {name: tuple(texts[name]) for name in _NAMES}
+        named["stages"] = tuple((workload, stage) for workload, stage in texts["stages"])
         return State(fast=_read(Fast, _unpack(fast)[1]), slow=_read(Slow, arrays, "", **named))
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged state: {error}") from error

@@ -25,6 +25,7 @@ from adapter.core.stage_samples import StageSamples
 from adapter.core.state import Fast
 
 FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
+_COUNTED_EXACTLY = 1.0  # record: a smaller difference is a rounding error
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 
 
@@ -64,9 +65,10 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
     stuck = now.stuck_backlog_records > 0
-    arriving = np.where(stuck, np.nan, arriving)
+    unusable = stuck | _contradicts_backlog(fast, near, throughput - arriving, rules)
+    arriving = np.where(unusable, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
-    arriving = first_known(arriving, np.where(stuck, np.nan, meanwhile))
+    arriving = first_known(arriving, np.where(unusable, np.nan, meanwhile))
     seen = np.where(near, fast.backlog, np.nan)
     return Rates(
         throughput_records_per_s=throughput,
@@ -123,6 +125,16 @@ def _is_full(fast: Fast, window_s: Array) -> Mask:
     returned = known[1:] & (at_s[1:] - before_s > window_s / 2) & (at_s[1:] > at_s[-1] - window_s)
     full: Mask = ~returned.any(axis=0)
     return full
+
+
+def _contradicts_backlog(fast: Fast, near: Mask, fall: Array, rules: RuleColumns) -> Mask:
+    """Whether the backlog would have fallen by more than there was: the input is not counted where it is processed.
+
+    fall: throughput - input, as counted, records/s.
+    """
+    highest = np.fmax.reduce(np.where(near, fast.backlog, np.nan), axis=0)
+    contradicts: Mask = fall * rules.rate_window_s * _LEAST_SPAN_RATIO > np.maximum(highest, _COUNTED_EXACTLY)
+    return contradicts
 
 
 def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:

@@ -373,6 +373,26 @@ def test_a_new_job_is_not_sized_before_its_first_clean_window():
     assert history(always(60, **BEHIND), drain())[2].reason == Reason.UP
 
 
+WRONG_INPUT = {
+    "its counter stands": lambda at_s: 1000.0 * min(at_s, 1800),
+    "it counts some of the topics": lambda at_s: 500.0 * at_s,
+}
+
+
+@pytest.mark.parametrize("appended", WRONG_INPUT.values(), ids=WRONG_INPUT)
+@pytest.mark.parametrize("policy", ["drain", "netflix"])
+def test_an_input_below_the_throughput_without_a_backlog_is_wrong(policy, appended):
+    """The backlog would have become negative. The input then follows from the throughput and the backlog."""
+
+    def seen(at_s):
+        load = flow(at_s) | {"appended_records": appended(at_s)}
+        return tick(at_s, job(**counts(13), **load, utilization_ratio=0.77, partitions=60))
+
+    found = history([seen(at_s) for at_s in range(0, 3601, 15)], book(policy=policy))
+    assert {d.required_workers for d in found if d.required_workers is not None} == {13}
+    assert found[-1].input_rate_records_per_s == pytest.approx(1000)
+
+
 # --- workers
 
 

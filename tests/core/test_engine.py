@@ -278,12 +278,11 @@ def test_x_04_a_counter_reset_holds_the_target():
 
 
 def test_x_04_a_recreated_topic_gives_no_rate():
-    anew = [
-        tick(
-            at_s, job(**counts(), processed_records=1000 * at_s, appended_records=200 * (at_s - 60), backlog_records=0)
-        )
-        for at_s in range(75, 121, 15)
-    ]
+    def seen(at_s):
+        since = 200 * (at_s - 60)
+        return tick(at_s, job(**counts(), processed_records=60_000 + since, appended_records=since, backlog_records=0))
+
+    anew = [seen(at_s) for at_s in range(75, 121, 15)]
     decided = history([*steady(**BEHIND), *anew], book(**ANY))
     assert decided[5].reason == Reason.NO_DATA
     assert decided[-1].input_rate_records_per_s == 200

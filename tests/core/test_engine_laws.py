@@ -286,7 +286,7 @@ def unit_free(found):
 def test_the_histories_reach_every_reason_and_every_bound():
     seen = [d for seed in SEEDS for d in decisions_of(seed)]
     assert set(Reason) - {d.reason for d in seen} == set()
-    assert set(Bound) - {d.bound for d in seen} == {Bound.MISSING_STAGE}  # a history is too short
+    assert set(Bound) - {d.bound for d in seen} == {Bound.MISSING_METRICS}  # a history is too short
 
 
 @each_seed

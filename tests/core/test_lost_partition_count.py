@@ -86,6 +86,31 @@ def test_a_partial_count_while_a_job_restarts_does_not_lower_the_target(policy):
     assert targets == {found[150].required_workers}
 
 
+PARTS = {"a worker misses scrapes": (11 / 12, 1860), "half of them do": (1 / 2, 2100)}
+
+
+@pytest.mark.parametrize(("part", "until_s"), PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize(("policy", "kept"), [("drain", True), ("dataflow", True), ("segments", False)])
+def test_a_part_that_is_not_scraped_does_not_scale_down_a_policy_that_it_only_limits(policy, kept, part, until_s):
+    def seen(at_s):
+        share = part if 1800 <= at_s < until_s else 1.0
+        counted = share * (1e6 + 1000.0 * at_s)
+        load = {"processed_records": counted, "appended_records": counted, "backlog_records": 0.0}
+        return tick(at_s, job(**counts(12), **load, utilization_ratio=0.8, partitions=round(12 * share)))
+
+    found = history([seen(at_s) for at_s in range(0, 3600, 15)], book(policy=policy))
+    assert ({d.required_workers for d in found if d.at_s >= 1785} == {12}) is kept
+
+
+def test_fewer_partitions_limit_the_size_after_ten_minutes():
+    def seen(at_s):
+        return tick(at_s, job(**counts(12), **flow(at_s), utilization_ratio=0.8, partitions=12 if at_s < 600 else 6))
+
+    found = {d.at_s: d for d in history([seen(at_s) for at_s in range(0, 1501, 15)], book(policy="drain"))}
+    assert {found[at_s].required_workers for at_s in range(600, 1200, 15)} == {12}
+    assert (found[1200].required_workers, found[1200].bound) == (6, Bound.PARTITIONS)
+
+
 # --- policies that follow it
 
 
@@ -106,6 +131,14 @@ def test_the_sentence_names_the_old_count_its_age_and_its_source(ticks):
     assert by_time[90] == f"Holding 7 workers: the segments were last counted 30 s ago: {FAULT}"
     gone = f"The segments of {JOB} were last counted 195 s ago; check the source that counts them"
     assert by_time[LAST_GOOD_S + 15] == f"{gone}: {FAULT}"
+
+
+def test_the_sentence_of_new_segments_asks_for_samples_and_not_for_the_count():
+    ticks = [
+        tick(at_s, job(**counts(), **flow(at_s), partitions=10 if at_s < 600 else 20)) for at_s in range(0, 901, 15)
+    ]
+    found = history(ticks, book(policy="segments"))
+    assert not [sentence(d) for d in found if "unknown; check the source" in sentence(d)]
 
 
 def test_s2_01_a_new_count_of_segments_is_followed_at_once():

@@ -407,6 +407,14 @@ def test_restarts_while_the_pipeline_was_down_are_no_failures(back_at_s):
     assert history(ticks)[-1].restarts == 0
 
 
+def test_restarts_while_their_counter_was_missing_are_no_failures():
+    def seen(at_s):
+        restarts = None if 300 <= at_s < 600 else 3.0 * (at_s >= 300)
+        return tick(at_s, job(**counts(), **flow(at_s), restarts=restarts))
+
+    assert history([seen(at_s) for at_s in range(0, 901, 15)])[-1].restarts == 0
+
+
 def test_a_reset_of_the_restart_counter_is_no_failure():
     ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=9.0 if at_s < 45 else 1.0)) for at_s in range(0, 61, 15)]
     assert history(ticks)[-1].restarts == 0

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from adapter.core.partitions import (
     even_size,
     fewest_evenly_spread,
-    hot_limit,
-    memory_floor,
+    fewest_workers,
     next_down,
     next_up,
     whole,
@@ -201,16 +200,11 @@ def test_more_workers_never_become_fewer_by_even_spread(workers, partitions, slo
 
 
 @pytest.mark.parametrize(
-    ("partitions", "hottest", "expected"),
+    ("partitions", "each", "expected"),
     [(8, 1, 8), (8, 2, 4), (8, 3, 3), (10, 10 / 3, 3), (8, 0.99, 8), (8, nan, nan), (nan, 2, nan)],
 )
-def test_the_hot_limit_is_partitions_over_the_ratio(partitions, hottest, expected):
-    assert hot_limit(column(partitions), column(hottest))[0] == pytest.approx(expected, nan_ok=True)
-
-
-@pytest.mark.parametrize(("partitions", "most", "expected"), [(8, 3, 3), (8, 4, 2), (8, nan, nan), (nan, 3, nan)])
-def test_s4_35_the_memory_limits_the_partitions_of_a_worker(partitions, most, expected):
-    assert memory_floor(column(partitions), column(most))[0] == pytest.approx(expected, nan_ok=True)
+def test_s4_35_the_partitions_of_each_worker_limit_the_workers(partitions, each, expected):
+    assert fewest_workers(column(partitions), column(each))[0] == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(("workers", "expected"), [(10.000000001, 10), (10.00001, 11), (10, 10), (9.5, 10), (0, 0)])

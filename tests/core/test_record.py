@@ -51,6 +51,26 @@ def test_the_record_of_the_deciding_stage_is_enough():
     assert again(columns) == (found.required_workers, found.reason, found.bound)
 
 
+def test_a_record_keeps_a_target_for_the_step_of_another_stage():
+    """The target outlasts latch_s while any stage is in a step of the input."""
+    for _, decisions in replay(two_stages_with_steps(1200), book(policy="drain")):
+        assert again(decisions.record)[0] == pytest.approx(decisions.numbers["required_workers"][0], nan_ok=True)
+
+
+def two_stages_with_steps(until_s):
+    generator, stages = np.random.default_rng(0), {"join": [500.0, 0.0, 0.0], "read": [300.0, 0.0, 0.0]}
+    for at_s in range(0, until_s, TICK_S):
+        seen = []
+        for stage, (rate, arrived, processed) in stages.items():
+            now = generator.choice([200.0, 400.0, 800.0, 1600.0]) if generator.random() < 0.08 else rate
+            came = arrived + now * TICK_S
+            done = processed + min(1.2 * now * TICK_S, 900.0 * TICK_S, came - processed)
+            stages[stage] = [now, came, done]
+            counters = {"appended_records": came, "processed_records": done, "backlog_records": came - done}
+            seen.append(job(stage=stage, **counters, utilization_ratio=0.7))
+        yield tick(at_s, job(**counts(), partitions=60), *seen)
+
+
 @pytest.mark.parametrize("name", INPUTS)
 def test_an_input_at_its_own_value_changes_nothing(name):
     columns, found = recorded(steady(**BEHIND), policy="drain")

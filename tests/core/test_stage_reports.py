@@ -34,8 +34,8 @@ def stage(name, since_s, throughput):
 def test_no_scale_down_for_an_hour_after_a_stage_ceased_to_report(tick_s):
     found = decisions(LAST_S + 2 * HOUR_S, tick_s=tick_s)
     held = found[LAST_S + 1800]
-    assert (held.required_workers, held.bound) == (12, Bound.MISSING_STAGE)
-    assert "; no scale-down within an hour: a stage no longer reports its load, check its metrics" in sentence(held)
+    assert (held.required_workers, held.bound) == (12, Bound.MISSING_METRICS)
+    assert "; no scale-down yet: the metrics of a stage or of partitions are missing" in sentence(held)
     assert found[LAST_S + HOUR_S].required_workers == 12
     assert found[LAST_S + 2 * HOUR_S].required_workers < 3
 
@@ -58,7 +58,7 @@ REPLACED = {
 def test_a_stage_that_replaces_it_is_sized_at_once(rest):
     found = decisions(LAST_S + 1800, rest=rest)
     assert found[LAST_S + 1800].required_workers < 8
-    assert Bound.MISSING_STAGE not in {decision.bound for decision in found.values()}
+    assert Bound.MISSING_METRICS not in {decision.bound for decision in found.values()}
 
 
 @pytest.mark.parametrize(("throughput", "size"), [(0, 5), (50, 12)])
@@ -72,7 +72,7 @@ def test_only_a_stage_with_load_blocks_when_it_ceases_to_report(throughput, size
 
 def test_the_block_ends_when_the_stage_reports_again():
     found = decisions(LAST_S + 3000, rest=stage("main", LAST_S + 1200, 400))
-    assert found[LAST_S + 900].bound is Bound.MISSING_STAGE
+    assert found[LAST_S + 900].bound is Bound.MISSING_METRICS
     assert found[LAST_S + 3000].required_workers < 8
 
 
