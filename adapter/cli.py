@@ -144,10 +144,10 @@ def explain(  # noqa: PLR0913 - each is an option of the command
     body = record_client.fetch(
         workload, replace(known, **{name: value for name, value in given.items() if value is not None})
     )
-    typer.echo(json.dumps(json.loads(body), indent=2) if as_json else _explained(body, configured, workload))
+    typer.echo(json.dumps(json.loads(body), indent=2) if as_json else _explain_text(body, configured, workload))
 
 
-def _explained(body: bytes, configured: "Config | None", workload: str) -> str:
+def _explain_text(body: bytes, configured: "Config | None", workload: str) -> str:
     try:
         from adapter.operations import explain
         from adapter.operations.streams import stream_section

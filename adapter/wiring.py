@@ -14,7 +14,7 @@ from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.config import Config
 from adapter.core.messages import sentence
-from adapter.errors import ConfigError, SetupError
+from adapter.errors import SetupError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import StreamingJob
 from adapter.pipeline.session import Session, settings, with_retries
@@ -97,17 +97,15 @@ def pipeline(config: Config, master: str | None = None) -> None:
 def _pipeline_tls(config: Config) -> LiveTls | None:
     """The pipeline's TLS, or None for plain HTTP with a warning.
 
-    Raises ConfigError for a token without a certificate, or unreadable files.
+    Raises ConfigError for unreadable files.
     """
     settings = config.pipeline
     if settings.cert_file is None or settings.key_file is None:
-        if settings.token_file is not None:
-            raise ConfigError(["pipeline.cert_file: is required with token_file: a token must not be sent without TLS"])
         log.warning("the snapshot is published over plain HTTP to everybody; set cert_file, key_file and token_file")
         return None
     if settings.token_file is None:
         log.warning("every client may read the snapshot, the explanations and /metrics; set pipeline.token_file")
-    return LiveTls(settings.cert_file, settings.key_file, lambda: "")
+    return LiveTls(settings.cert_file, settings.key_file)
 
 
 def spark(master: str | None, folder: Path) -> "SessionFactory":

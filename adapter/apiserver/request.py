@@ -13,7 +13,6 @@ from adapter.apiserver.status import bad_request
 # which group names may contain: "a,system:masters" would become two groups.
 Headers = tuple[tuple[bytes, bytes], ...]
 
-LONGEST_QUERY = 32_768  # characters; uvicorn limits the request line too
 _MOST_PARAMETERS = 100
 
 
@@ -70,8 +69,6 @@ def _headers_of_wsgi(environ: Mapping[str, Any]) -> Headers:
 @cache(entries=4096, longest=512)
 def parse_query(query: str) -> Mapping[str, str]:
     """The first value of each parameter. Raises StatusError (400)."""
-    if len(query) > LONGEST_QUERY:
-        raise bad_request(f"the query must have at most {LONGEST_QUERY} characters, got {len(query)}")
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="replace", max_num_fields=_MOST_PARAMETERS)
     except ValueError:

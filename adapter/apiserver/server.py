@@ -37,18 +37,13 @@ class Server:
         self, app: Wsgi, host: str, port: int, tls: LiveTls | None = None, limits: ServerLimits = DEFAULTS
     ) -> None:
         self.counters = ServerCounters()
-        self.name = f"server {host}:{port}"
+        self.port = port  # that it listens on, once started
         self._address = host, port
         self._limits = limits
         self._bridge = WsgiBridge(app, limits, self.counters)
         self._uvicorn = uvicorn.Server(self._settings(tls))
         self._listener: socket.socket | None = None
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-
-    @property
-    def port(self) -> int:
-        """The port that the started server listens on."""
-        return self._port
+        self._thread = threading.Thread(target=self._run, name=f"server {host}:{port}", daemon=True)
 
     @property
     def connections(self) -> int:
@@ -59,7 +54,7 @@ class Server:
         """Listen. Raises SetupError if the port is not available."""
         _raise_file_limit(self._limits)
         self._listener = _listen(*self._address)
-        self._port: int = self._listener.getsockname()[1]
+        self.port = self._listener.getsockname()[1]
         self._thread.start()
 
     def stop(self) -> None:

@@ -84,7 +84,7 @@ _ENTRY = re.compile(r"\b(workloads|fleets)\[(\d+)\]")
 
 def load(path: Path, checks: Sequence[Check] = ()) -> Config:
     """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
-    return _checked(_document(path), checks)
+    return _check_document(_document(path), checks)
 
 
 def load_serving(path: Path) -> Serving:
@@ -121,7 +121,7 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
 
     where: the name of the text in messages. checks: each finds further faults in the valid entries.
     """
-    return _checked(read(text, where), checks)
+    return _check_document(read(text, where), checks)
 
 
 def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None:
@@ -134,7 +134,7 @@ def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None
         return None
     if faults := name_faults(document):
         raise document.error(faults)
-    return _checked(chart_config(document), checks)
+    return _check_document(chart_config(document), checks)
 
 
 def json_schema() -> dict[str, Any]:
@@ -142,8 +142,8 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
 
 
-def _checked(document: Document, checks: Sequence[Check]) -> Config:
-    config, faults = _validated(document.values)
+def _check_document(document: Document, checks: Sequence[Check]) -> Config:
+    config, faults = _validate(document.values)
     if config is None:
         found = _in_valid_entries(document.values, faults, checks)
         raise document.error([*(fault.sentence() for fault in faults), *found])
@@ -153,7 +153,7 @@ def _checked(document: Document, checks: Sequence[Check]) -> Config:
     return config
 
 
-def _validated(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
+def _validate(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
     faults = whole_faults(values)
     try:
         config = Config.model_validate(values, context={"kinds": source_kinds(values)})
@@ -175,7 +175,7 @@ def _in_valid_entries(values: Mapping[Any, Any], faults: Sequence[Fault], checks
         entries = values[part] if isinstance(values.get(part), list) else []
         kept[part] = [at for at in range(len(entries)) if (part, at) not in faulty]
         valid[part] = [entries[at] for at in kept[part]]
-    config, _ = _validated(valid)
+    config, _ = _validate(valid)
     if config is None:  # a fault of sources, rules or timing: the checks depend on them
         return []
     found = [sentence for check in checks for sentence in check(config)]

@@ -194,8 +194,11 @@ class Pipeline(Model):
 
     @classmethod
     def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
-        """A certificate needs its key."""
-        return pair(given, "cert_file", "key_file")
+        """A certificate needs its key, and a token needs TLS."""
+        faults = pair(given, "cert_file", "key_file")
+        if has(given, "token_file") and not (has(given, "cert_file") or has(given, "key_file")):
+            faults.append(Fault(("cert_file",), "is required with token_file: a token must not be sent without TLS"))
+        return faults
 
 
 class Serving(Model):

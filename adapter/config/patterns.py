@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Annotated
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
@@ -11,7 +11,7 @@ from pydantic_core import SchemaError
 LONGEST_PATTERN = 1000  # characters; the time of a match is the product of both lengths
 
 
-@lru_cache(maxsize=64)
+@cache  # of the patterns of a configuration: with a limit, more patterns would be compiled in each tick
 def matcher(pattern: str) -> Callable[[str], bool]:
     """A function that returns whether a pattern matches a whole name. Raises ValueError for an invalid pattern.
 

@@ -103,9 +103,7 @@ def _headers(address: Address) -> Mapping[str, str]:
         raise AdapterError(f"the token file {address.token_file} cannot be read: {error}") from error
 
 
-def _trusted(address: Address) -> ssl.SSLContext | bool:
-    if address.ca_file is None:
-        return True
+def _trusted(address: Address) -> ssl.SSLContext:
     try:
         return client_context(address.ca_file)
     except (OSError, ValueError) as error:

@@ -98,7 +98,7 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
     """
     folder = Path(config.pipeline.checkpoint)
     try:
-        return _claimed(folder, config, orphan_gone_within_s)
+        return _claim_folder(folder, config, orphan_gone_within_s)
     except FileExistsError as error:
         raise SetupError(f"pipeline.checkpoint: expected a folder, and {folder} is a file; choose another") from error
     except OSError as error:
@@ -106,7 +106,7 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
         raise SetupError(f"pipeline.checkpoint: {folder} cannot be written: {error.strerror}; {fix}") from error
 
 
-def _claimed(folder: Path, config: Config, orphan_gone_within_s: float) -> Checkpoint:
+def _claim_folder(folder: Path, config: Config, orphan_gone_within_s: float) -> Checkpoint:
     folder.mkdir(parents=True, exist_ok=True)
     lock = (folder / "lock").open("a")
     try:

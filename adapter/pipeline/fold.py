@@ -54,16 +54,13 @@ class Fold(StatefulProcessor):
         ticks = unpack((row.at, bytes(row.samples)) for row in rows)
         fast, slow = self._fast.get(), self._slow.get()
         before, fault = decode_state(self._core, fast, slow)
-        after = fold_ticks(self._core, before, ticks, _unpickled(self._books)[key[0]], fault)
+        after = fold_ticks(self._core, before, ticks, _unpickle(self._books)[key[0]], fault)
         self._fast.update((self._core.version, self._core.encode_fast(after.state)))
         changed = (self._core.version, self._core.encode_slow(after.state))
         if slow is None or changed != (slow[0], bytes(slow[1])):
             self._slow.update(changed)
         packed = None if after.decisions is None else pack_decisions(after.decisions)
         yield Row(shard=key[0], at=after.at_s, decisions=packed, faults=after.faults)
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ def by_shard(rules: RuleBook) -> dict[int, RuleBook]:
 
 
 @lru_cache(maxsize=2)
-def _unpickled(books: bytes) -> Mapping[int, RuleBook]:
+def _unpickle(books: bytes) -> Mapping[int, RuleBook]:
     """Cached, so that each worker process unpickles the books once."""
     loaded: dict[int, RuleBook] = pickle.loads(books)  # noqa: S301 - our own bytes, from our own plan
     return loaded

@@ -15,6 +15,7 @@ from adapter.config import Config, KubernetesSource
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources import Source
+from adapter.sources.precedence import sources_of
 from adapter.sources.sample_table import SampleTable
 
 Opener = Callable[[Config, str], Source]
@@ -37,6 +38,7 @@ class SourceRunner:
         self._source: Source | None = None
         self._call: Future[pa.Table] | None = None  # without an answer
         self._started_s = 0.0
+        self._late_error = ""  # of the call before, if it failed after its deadline; the end of a message
 
     def samples(self, ticks: range) -> pa.Table:
         """The source's samples of the ticks. Raises SourceError for every kind of failure."""
@@ -46,7 +48,7 @@ class SourceRunner:
         threading.Thread(target=self._run, args=(self._call, self._source, ticks), daemon=True).start()
         wait([self._call], self._deadline_s)
         if not self._call.done():
-            raise SourceError(self._name, f"no answer within {self._deadline_s:g} s")
+            raise SourceError(self._name, f"no answer within {self._deadline_s:g} s{self._late_error}")
         try:
             return self._call.result()
         except SourceError:
@@ -66,6 +68,7 @@ class SourceRunner:
     def _check_last_call(self) -> None:
         """Do not start threads on a source that hangs. Raises SourceError until the call is abandoned."""
         if self._call is None or self._call.done():
+            self._late_error = self._error_of_late_call()
             return
         hanging_s = time.monotonic() - self._started_s
         if hanging_s < self._abandon_after_s:
@@ -73,6 +76,15 @@ class SourceRunner:
         with self._lock:
             if self._call.cancel():  # the call closes its source when it returns: closing a source in use may crash
                 self._source = None
+
+    def _error_of_late_call(self) -> str:
+        error = None if self._call is None else self._call.exception()
+        if error is None:
+            return ""
+        if isinstance(error, SourceError):
+            return f"; the last call failed after its deadline: {error.cause}"
+        self.close()
+        return f"; the last call failed after its deadline: unexpected {type(error).__name__}: {error}"
 
     def _run(self, call: Future[pa.Table], source: Source | None, ticks: range) -> None:
         try:
@@ -106,7 +118,7 @@ def runner_of(config_json: str, opener: str, name: str) -> SourceRunner:
     for key in [key for key in _runners if key[0] != digest]:
         _runners.pop(key).close()
     if (digest, opener, name) not in _runners:
-        _runners[digest, opener, name] = SourceRunner(deserialize(config_json), name, _imported(opener))
+        _runners[digest, opener, name] = SourceRunner(deserialize(config_json), name, _import_opener(opener))
     return _runners[digest, opener, name]
 
 
@@ -121,7 +133,7 @@ def deserialize(config_json: str) -> Config:
     return Config.model_validate_json(config_json)
 
 
-def _imported(opener: str) -> Opener:
+def _import_opener(opener: str) -> Opener:
     """The function "module:name". A name crosses processes; a function of a test does not."""
     module, _, name = opener.partition(":")
     function: Opener = getattr(importlib.import_module(module), name)
@@ -134,7 +146,7 @@ def workloads_of(config: Config, source: str) -> list[str]:
     return [
         workload.id
         for workload in config.workloads
-        if of_all or any(reading.source == source for reading in workload.read)
+        if of_all or any(source in sources_of(config, reading) for reading in workload.read)
     ]
 
 

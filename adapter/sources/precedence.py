@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from adapter.config import Config, KubernetesSource
+from adapter.config import AnyReading, Config, KubernetesSource, PravegaSource
 from adapter.sources.sample_table import names_in
 
 UNNAMED = 1_000  # rank of a source that no entry of `read` names, such as that of a fleet
@@ -13,11 +13,18 @@ _DIRECT = -1  # rank of the API server, which counts replicas itself
 _ALONE = 0  # rank of a source where no other could report the same
 
 
+def sources_of(config: Config, reading: AnyReading) -> tuple[str, ...]:
+    """The sources that an entry of `read` names: its own, then the Prometheus with the rates of a Pravega stream."""
+    source = config.sources[reading.source]
+    rates = source.prometheus if isinstance(source, PravegaSource) else None
+    return (reading.source,) if rates is None else (reading.source, rates)
+
+
 def ranks(config: Config, source: str) -> dict[str, int]:
-    """The rank of a source for each workload whose `read` names it: its position in `read`, from 1."""
+    """The rank of a source for each workload whose `read` names it: its position there, from 1."""
     found: dict[str, int] = {}
     for workload in config.workloads:
-        names = [reading.source for reading in workload.read]
+        names = [name for reading in workload.read for name in sources_of(config, reading)]
         if source in names:
             found[workload.id] = 1 + names.index(source)
     return found

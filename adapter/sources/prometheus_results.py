@@ -110,7 +110,7 @@ class ResultCollector:
         A workload without a fault that lacks series of one of its own queries has a note.
         """
         present = {workload for workload, at_s in self._newest.items() if at_s == self.end_s}
-        faulty = {workload for _, workload in self._faults}
+        faulty = {workload for at_s, workload in self._faults if at_s == self.end_s}
         self._note_missing(queries, present - faulty)
         for query in queries:
             if isinstance(query.owners, DiscoveredWorkloads):

@@ -229,6 +229,11 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             whole("serving: {key_file: a}"), "serving.cert_file: is required with key_file", id="no certificate"
         ),
         pytest.param(
+            f"sources:{SOURCES}\npipeline: {{checkpoint: /c, token_file: /t}}",
+            "pipeline.cert_file: is required with token_file: a token must not be sent without TLS",
+            id="the pipeline's token without TLS",
+        ),
+        pytest.param(
             whole("serving: {port: 70000}"), "serving.port: expected at most 65535, got 70000", id="a high port"
         ),
         pytest.param(

@@ -23,6 +23,11 @@ def test_a_pattern_matches_the_whole_name(pattern: str, name: str, matches: bool
     assert matcher(pattern)(name) is matches
 
 
+def test_a_pattern_is_compiled_once_however_many_there_are() -> None:
+    patterns = [f"orders-{number}" for number in range(1000)]
+    assert [matcher(pattern) for pattern in patterns] == [matcher(pattern) for pattern in patterns]
+
+
 @pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(a*)*b", "(.*a){20}b"])
 def test_no_pattern_backtracks(pattern: str) -> None:
     """Python's `re` takes seconds for 25 characters, and twice as long for each further one."""

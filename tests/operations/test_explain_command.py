@@ -332,7 +332,7 @@ def test_the_token_is_read_from_the_file_that_this_pod_has(tmp_path: Path) -> No
     text = f"""
 sources: {{lag: {{kind: trace, url: "http://127.0.0.1:1"}}}}
 workloads: [{{name: orders, read: [{{source: lag}}]}}]
-pipeline: {{checkpoint: unused, token_file: {token}}}
+pipeline: {{checkpoint: unused, cert_file: crt, key_file: key, token_file: {token}}}
 serving: {{snapshot_url: "https://pipeline:8443", snapshot_token_file: {tmp_path}/of-serve}}
 """
     assert record_client.address_of(config.parse(text, "test")).token_file == str(token)

@@ -177,8 +177,6 @@ WRONG: dict[str, tuple[Answer, str]] = {
         "backlog_records has two series",
     ),
     "NaN": (orders("NaN"), "backlog_records is NaN and is ignored"),
-    "a number of Python": (orders("1_000"), "backlog_records is 1_000 and is ignored"),
-    "digits of another script": (orders("١٢"), "backlog_records is ١٢ and is ignored"),
     "a value that is a novel": (orders(EVIL * 10_000), r"backlog_records is a forged: line\x1b[2J"),
     "a time after the end of the sun": (answer_with(lambda form: vector(form, (ORDERS, "3"), age_s=-1e300)), ""),
     "values of ten minutes ago": (answer_with(lambda form: vector(form, (ORDERS, "3"), age_s=600)), ""),

@@ -1,5 +1,6 @@
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ from sample_rows import Row, rows_of, table_of
 from adapter.config import Config, parse
 from adapter.errors import SourceError
 from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, serialize, workloads_of
+from adapter.sources.precedence import ranks
 from adapter.sources.sample_table import FAULT
 
 TICKS = range(10, 12)
@@ -60,6 +62,29 @@ def test_a_source_that_misses_its_deadline_is_not_called_again_until_it_returns(
     gated.free.set()
     assert first_answer(source) == [ROW]
     assert gated.opened == 1
+
+
+LATE = {
+    "a source's own error": (SourceError("cluster", "the session has expired"), "the session has expired"),
+    "another error": (ValueError("bad"), "unexpected ValueError: bad"),
+}
+
+
+@pytest.mark.parametrize(("error", "cause"), LATE.values(), ids=LATE)
+def test_an_error_after_the_deadline_is_shown_in_the_next_tick(tmp_path: Path, error: Exception, cause: str) -> None:
+    class LateSource(GatedSource):
+        def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
+            self.free.wait(2.5)
+            raise error
+
+    source = runner_for(LateSource(), tmp_path)
+    messages = []
+    while len(messages) < 5 and not (messages and "after its deadline" in messages[-1]):
+        with pytest.raises(SourceError) as raised:
+            source.samples(TICKS)
+        messages.append(raised.value.cause)
+        time.sleep(0.5)
+    assert messages[-1] == f"no answer within 1 s; the last call failed after its deadline: {cause}"
 
 
 def first_answer(source: SourceRunner) -> list[Row]:
@@ -163,6 +188,25 @@ def test_the_fault_of_a_source_concerns_every_tick_and_its_workloads(tmp_path: P
     found = rows_of(fault_table(workloads_of(config, "dead"), TICKS, "dead: refused"))
     assert {(row.at_s, row.workload) for row in found} == {(t, w) for t in TICKS for w in ("*", "shop/of-dead")}
     assert {(row.signal, row.value, row.text) for row in found} == {(FAULT, 0.0, "dead: refused")}
+
+
+def test_the_prometheus_behind_pravega_belongs_to_the_workloads_of_its_streams() -> None:
+    config = parse(PRAVEGA, "pravega")
+    assert workloads_of(config, "rates") == ["shop/orders"]
+    assert ranks(config, "pravega") == {"shop/orders": 1}
+    assert ranks(config, "rates") == {"shop/orders": 2}
+    assert workloads_of(config, "other") == []
+
+
+PRAVEGA = """
+sources:
+  pravega: {kind: pravega, url: "http://pravega:10080", prometheus: rates}
+  rates: {kind: prometheus, url: "http://rates:9090"}
+  other: {kind: prometheus, url: "http://other:9090"}
+  cluster: {kind: kubernetes}
+workloads: [{namespace: shop, name: orders, read: [{source: pravega, scope: shop, stream: orders}]}]
+pipeline: {checkpoint: /c}
+"""
 
 
 EVERYTHING = """

@@ -342,6 +342,13 @@ def test_a_value_is_ambiguous_only_in_the_ticks_that_two_series_share() -> None:
     assert past_values(lambda _: matrix(before, after)) == {-30: 1, 0: 4}
 
 
+def test_a_series_that_ended_with_a_bad_value_is_missing_at_the_last_tick() -> None:
+    with reader(lambda _: matrix(({}, {AT_S - 15: "NaN"})), ONE) as opened:
+        found = {row.at_s: row.text for row in rows_of(opened.samples(AT_S - 30, AT_S, 15)) if row.signal == "fault"}
+    assert found[AT_S - 15].startswith("backlog_records is NaN")
+    assert found[AT_S].startswith("no series match")
+
+
 def test_a_second_query_has_the_ticks_that_the_first_one_lacks() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         if b"query=depth" in request.content:

@@ -2,7 +2,6 @@
 
 import hmac
 import random
-import ssl
 import threading
 import time
 from mmap import mmap
@@ -106,16 +105,16 @@ class Follower:
 
     def pull(self) -> bool:
         """Pull once. Returns whether it succeeded; logs when that changes."""
-        return self._failures.attempt(self._pulled)
+        return self._failures.attempt(self._pull_or_raise)
 
-    def _pulled(self) -> None:
+    def _pull_or_raise(self) -> None:
         try:
-            self._take()
+            self._fetch()
         except (httpx.HTTPError, OSError, ValueError) as error:
             self._drop_client()
             raise SourceError("pipeline", one_line(error) + _hint(self._url, str(error))) from error
 
-    def _take(self) -> None:
+    def _fetch(self) -> None:
         with self._current_client().stream("GET", self._url, headers=self._headers()) as response:
             if response.status_code == httpx.codes.NOT_MODIFIED and self._etag:
                 response.read()  # an unread body would close the connection
@@ -132,11 +131,8 @@ class Follower:
         if ca_pem != self._ca_pem:
             self._drop_client()
         if self._client is None:
-            verify: ssl.SSLContext | bool = True
-            if self._ca_file is not None:
-                verify = client_context(self._ca_file)
             # trust_env: the pipeline is in the same cluster, where no proxy of the environment is needed.
-            self._client = httpx.Client(verify=verify, timeout=DEADLINE_S, trust_env=False)
+            self._client = httpx.Client(verify=client_context(self._ca_file), timeout=DEADLINE_S, trust_env=False)
             self._ca_pem = ca_pem
         return self._client
 
