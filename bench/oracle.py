@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adapter.core.partitions import imbalance_ratio
 from adapter.core.samples import Array, IntArray
+from adapter.simulator.fluid import worker_speed
 from adapter.simulator.profiles import Profile
 from bench.dynamic_program import DiscreteLoad, Move, Moves, after, cheapest_path
 
@@ -49,11 +51,10 @@ def capacity_records(profile: Profile, even: bool = False) -> Array:
     even: share the work perfectly instead. Source: Theodolite's demand by simulation, as a formula.
     """
     sizes = np.arange(1.0, profile.max_workers + 1)
-    capacity: Array = profile.worker_capacity_records_per_s * SLOT_S * sizes**profile.scaling_exponent
+    capacity: Array = SLOT_S * sizes * worker_speed(profile, sizes)
     if even or not profile.partitions:
         return capacity
-    shared = profile.partitions / np.ceil(profile.partitions / sizes) / sizes
-    return capacity * shared / (1 + profile.skew)
+    return capacity / imbalance_ratio(sizes, np.full_like(sizes, profile.partitions)) / (1 + profile.skew)
 
 
 def work_lower_bound(task: SizingTask) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, gaps, interpolate
-from adapter.backtest.trace import PEAK_MEAN_S
+from adapter.backtest.trace import PEAK_MEAN_S, Trace, peak, resample
 from adapter.core.rates import Mask
 from adapter.core.rules import Rules, value_or_default
 from adapter.core.samples import Array
@@ -142,7 +142,7 @@ def _clean(timeline: Timeline) -> Mask:
 
 
 def _input(timeline: Timeline) -> Array:
-    """The input in records/s, in steps of STEP_S; gaps are interpolated linearly."""
+    """The input in records/s, in steps of STEP_S as of a trace; gaps are interpolated linearly."""
     rate = timeline.input_rate_records_per_s
     missing = float(np.isnan(rate).mean()) if len(rate) else 1.0
     if missing > _MOST_MISSING_RATIO:
@@ -150,12 +150,7 @@ def _input(timeline: Timeline) -> Array:
             f"{timeline.workload}: the input is unknown for {missing:.0%} of the time; read appended_records or "
             "input_rate_records_per_s, or choose a period in which it was recorded"
         )
-    steps = round(timeline.step_s / STEP_S) if timeline.step_s % STEP_S == 0 else 0
-    full = interpolate(rate)
-    if steps:
-        return np.repeat(full, steps)
-    at_s = np.arange(timeline.at_s[0], timeline.at_s[-1], STEP_S)
-    return np.interp(at_s, timeline.at_s, full)
+    return resample(Trace(name=timeline.workload, step_s=timeline.step_s, rate=interpolate(rate)))
 
 
 def _outages(timeline: Timeline) -> tuple[Estimate, ...]:
@@ -217,12 +212,10 @@ def _partitions(timeline: Timeline) -> Estimate:
 
 def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple[Rescale, ...]) -> Profile:
     """The profile before the estimates are applied. load_workers: those that carry the input, shape (steps,)."""
-    peak = float(np.quantile(_means(load_workers, round(300 / STEP_S)), 0.999))
-    workers = max(int(np.ceil(peak / _UTILIZATION_AT_PEAK_RATIO)), 1)
+    at_peak = peak(Trace(name=timeline.workload, step_s=STEP_S, rate=load_workers))
     return Profile(
         name=timeline.workload,
-        workers=workers,
-        peak_utilization_ratio=max(peak / workers, 1e-6),
+        workers=max(int(np.ceil(at_peak / _UTILIZATION_AT_PEAK_RATIO)), 1),
         scaling_exponent=rules.scaling_exponent,
         checkpoint_s=rules.replay_s,
         missing_ratio=_missing(timeline),
@@ -235,18 +228,11 @@ def _profile(timeline: Timeline, rules: Rules, load_workers: Array, found: tuple
 def _missing(timeline: Timeline) -> float:
     """Share of the ticks without a sample, excluding outages, which are not simulated."""
     lost = np.isnan(timeline.backlog_records)
+    if lost.all():  # a backlog that no source reports is not a lost sample
+        return 0.0
     for outage in gaps(np.where(lost, np.nan, 0.0), timeline.step_s):
         lost[outage] = False
     return float(np.minimum(lost.mean(), 0.5))
-
-
-def _means(values: Array, count: int) -> Array:
-    """Moving averages over `count` values; the mean of all if there are fewer."""
-    if len(values) <= count:
-        return np.array([values.mean()])
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    means: Array = (total[count:] - total[:-count]) / count
-    return means
 
 
 def _measured_estimate(name: str, unit: str, seen: Array, source: str) -> Estimate:

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from threading import Event
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +21,7 @@ from adapter.core.formatting import counted
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
+from adapter.simulator.fluid import worker_speed
 from adapter.simulator.policies import policy_rules
 from adapter.simulator.profiles import PROFILES, Profile
 from adapter.stop_signals import is_stopping
@@ -139,7 +141,7 @@ def describe_runs(backtest: TraceBacktest, grid: Grid) -> str:
 def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: float | None) -> str:
     """The capacity of a worker, the source of that number, and the workers that the peak needs, as a sentence."""
     fitted = fit_profile(trace, profile, worker_capacity_records_per_s)
-    busy_ratio = peak(trace) / (fitted.worker_capacity_records_per_s * fitted.workers**fitted.scaling_exponent)
+    busy_ratio = float(peak(trace) / fitted.workers / worker_speed(fitted, np.asarray(fitted.workers)))
     source = "--worker-capacity"
     if worker_capacity_records_per_s is None:
         source = f"assumed from {fitted.workers} workers at the peak; set --worker-capacity to that of your workers"
@@ -204,8 +206,8 @@ def _size_faults(traces: Iterable[Trace], grid: Grid) -> Iterator[str]:
     """Jobs that are too large to simulate with the given capacity of a worker."""
     given = grid.worker_capacity_records_per_s
     for trace, profile in product(traces, grid.profiles):
-        job_records_per_s = peak(trace) / profile.peak_utilization_ratio * profile.max_workers / profile.workers
-        least = job_records_per_s / MOST_WORKERS
+        linear = profile.workers * (MOST_WORKERS / profile.max_workers) ** profile.scaling_exponent
+        least = peak(trace) / profile.peak_utilization_ratio / linear
         if given is not None and given < least:
             yield (
                 f"--worker-capacity: expected at least {least * 1.001:.4g} records/s, got {given:g}: {trace.name} with "

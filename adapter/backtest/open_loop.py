@@ -1,11 +1,11 @@
 """Open loop: recorded ticks -> the recommendations of each policy, while the job runs as it was recorded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from adapter.backtest.report_content import Resize
+from adapter.backtest.report_content import Resize, Track
 from adapter.core.decisions import Decision, Decisions
 from adapter.core.engine import replay
 from adapter.core.messages import sentence
@@ -19,24 +19,13 @@ from adapter.simulator.profiles import Profile
 _SEPARATOR = "|"  # between a policy and its workload; neither name contains it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendations:
-    """The recommendations of one policy for one workload."""
-
-    workload: str
-    policy: str
-    at_s: Array  # shape (T,)
-    required_workers: Array  # shape (T,), NaN where the policy has no number
-    changes: tuple[Resize, ...]  # each tick at which the number changes
-
-
 def recommend(
     samples: Sequence[Samples],
     rules: Mapping[str, Rules],
     policies: Sequence[str],
     progress: Callable[[float], None] = lambda share: None,
-) -> dict[tuple[str, str], Recommendations]:
-    """(workload, policy) -> its recommendations. All policies are lanes of one fold.
+) -> dict[tuple[str, str], Track]:
+    """(workload, policy) -> the numbers of the policy, NaN where it has none. All policies are lanes of one fold.
 
     rules: of each workload of the samples.
     policies: each by its name or as "name:parameter=number+parameter=number". No recommendation is enacted: the next
@@ -54,11 +43,7 @@ def recommend(
         _record(recorders, tick, decisions)
         progress((tick + 1) / len(samples))
     at_s = np.array([tick.at_s for tick in samples])
-    return {
-        (name, policy): recorders[_lane(policy, name)].recommendations(name, policy, at_s)
-        for policy in policies
-        for name in rules
-    }
+    return {(name, policy): recorders[_lane(policy, name)].track(policy, at_s) for policy in policies for name in rules}
 
 
 def rules_by_workload(samples: Sequence[Samples], book: RuleBook) -> dict[str, Rules]:
@@ -94,15 +79,9 @@ class _LaneRecorder:
         self._changes.append(Resize(at_s=decision.at_s, before=self._last, after=after, why=sentence(decision)))
         self._last = after
 
-    def recommendations(self, workload: str, policy: str, at_s: Array) -> Recommendations:
-        """Everything that was recorded."""
-        return Recommendations(
-            workload=workload,
-            policy=policy,
-            at_s=at_s,
-            required_workers=self._required,
-            changes=tuple(self._changes),
-        )
+    def track(self, policy: str, at_s: Array) -> Track:
+        """The numbers of all ticks, and their changes."""
+        return Track(name=policy, at_s=at_s, workers=self._required, changes=tuple(self._changes))
 
 
 def _record(recorders: Mapping[str, _LaneRecorder], tick: int, decisions: Decisions) -> None:

@@ -65,15 +65,15 @@ def _changes(timeline: Timeline) -> Iterator[int]:
 
 
 def _rescale(timeline: Timeline, tick: int, capacity: Array) -> Rescale:
-    workers = _carried(timeline.workers)
-    begin, end = _stop(timeline, tick)
-    is_seen = np.isfinite(_before(timeline, tick))  # not in an outage, whose end says nothing about the stop
+    workers, before = _carried(timeline.workers), _before(timeline, tick)
+    begin, end = _stop(timeline, tick, before)
+    is_seen = np.isfinite(before)  # not in an outage, whose end says nothing about the stop
     first_ratio, warm_up_s = _warming(timeline, end, capacity) if is_seen else (np.nan, np.nan)
     return Rescale(
         at_s=float(timeline.at_s[tick]),
         up=bool(workers[tick] > workers[tick - 1]),
         start_s=_start(timeline, tick),
-        pause_s=_pause(timeline, tick, begin, end),
+        pause_s=_pause(timeline, before, begin, end),
         shows_while_down=bool(np.isfinite(timeline.backlog_records[begin:end]).any()),
         first_ratio=first_ratio,
         warm_up_s=warm_up_s,
@@ -97,10 +97,12 @@ def _before(timeline: Timeline, tick: int) -> float:
     return float(np.nanmedian(earlier)) if np.isfinite(earlier).any() else np.nan
 
 
-def _stop(timeline: Timeline, tick: int) -> tuple[int, int]:
+def _stop(timeline: Timeline, tick: int, before: float) -> tuple[int, int]:
     """The ticks [begin, end) of the largest drop of the throughput near the change; empty without one."""
+    if not before > 0:
+        return tick, tick
     # A job that reports nothing while it is down has no throughput then.
-    lost = 1 - np.nan_to_num(timeline.throughput_records_per_s) / _before(timeline, tick)
+    lost = 1 - np.nan_to_num(timeline.throughput_records_per_s) / before
     reach = round(SEARCH_S / timeline.step_s)
     first = max(tick - reach // 4, 0)
     low = lost[first : tick + reach] > 1 - LOW_RATIO
@@ -113,12 +115,11 @@ def _stop(timeline: Timeline, tick: int) -> tuple[int, int]:
     return (int(stood[0]), int(stood[-1]) + 1) if len(stood) else (begin, end)
 
 
-def _pause(timeline: Timeline, tick: int, begin: int, end: int) -> float:
+def _pause(timeline: Timeline, before: float, begin: int, end: int) -> float:
     """Lost records / throughput before; includes the ticks around the stop whose rates reach into it.
 
     A job that resumes within a tick resumes at the speed of the next tick.
     """
-    before = _before(timeline, tick)
     if not before > 0:
         return np.nan
     if begin == end:

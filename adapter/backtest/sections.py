@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
-from adapter.backtest.open_loop import Recommendations, metric_policies
+from adapter.backtest.open_loop import metric_policies
 from adapter.backtest.report_charts import ACTUAL
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Resize, Score, Section, Track
 from adapter.backtest.rescales import rescales, worker_changes
@@ -30,29 +31,34 @@ def trace_section(trace: Trace, profile: Profile, policies: Sequence[str], seed:
         at_s=first.at_s,
         rate_records_per_s=first.rate_records_per_s,
         simulated=tuple(_simulated_track(run) for run in runs.values()),
-        scores=tuple(_simulated_score(run, target_s) for run in runs.values()),
+        scores=tuple(
+            _score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s) for run in runs.values()
+        ),
         notes=(note,) if note else (),
         target=_hpa_target(runs, target_s),
     )
 
 
 def history_section(
-    timeline: Timeline, recommendations: Sequence[Recommendations], rules: Rules, policies: Sequence[str]
+    timeline: Timeline, recommendations: Sequence[Track], rules: Rules, policies: Sequence[str]
 ) -> Section:
     """The actual run, the recommendations of each policy for it (open loop), and simulations (closed loop).
 
     If the history is not sufficient to simulate the job, the section states why.
     """
     target_s = rules.backlog_time_target_s
-    job, runs, note = _simulated_job(timeline, rules, policies)
+    (job, runs, note), actual = _simulated_job(timeline, rules, policies), _actual_track(timeline)
     return Section(
         title=timeline.workload,
         target_s=target_s,
         at_s=timeline.at_s,
         rate_records_per_s=timeline.input_rate_records_per_s,
-        simulated=(_actual_track(timeline), *(_simulated_track(run) for run in runs.values())) if runs else (),
-        recommended=_recommended_tracks(timeline, recommendations),
-        scores=(_actual_score(timeline, target_s), *(_simulated_score(run, target_s) for run in runs.values())),
+        simulated=(actual, *(_simulated_track(run) for run in runs.values())) if runs else (),
+        recommended=(replace(actual, backlog_time_s=np.empty(0)), *recommendations) if recommendations else (),
+        scores=(
+            _actual_score(timeline, target_s),
+            *(_score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s) for run in runs.values()),
+        ),
         facts=tuple(_fact(estimate) for estimate in job.estimates) if job else (),
         notes=(note,) if note else (),
         target=_hpa_target(runs, target_s),
@@ -71,17 +77,8 @@ def _simulated_job(
 
 
 def _actual_track(timeline: Timeline) -> Track:
-    return Track(name=ACTUAL, at_s=timeline.at_s, workers=timeline.workers, backlog_time_s=timeline.backlog_time_s)
-
-
-def _recommended_tracks(timeline: Timeline, recommendations: Sequence[Recommendations]) -> tuple[Track, ...]:
-    if not recommendations:
-        return ()
-    actual = Track(name=ACTUAL, at_s=timeline.at_s, workers=timeline.workers)
-    return actual, *(
-        Track(name=one.policy, at_s=one.at_s, workers=one.required_workers, changes=one.changes)
-        for one in recommendations
-    )
+    workers = np.fmax(timeline.spec_workers, timeline.ready_workers)  # paid from start to end, as the simulated ones
+    return Track(name=ACTUAL, at_s=timeline.at_s, workers=workers, backlog_time_s=timeline.backlog_time_s)
 
 
 def _simulated_track(run: PolicyRun) -> Track:
@@ -98,46 +95,30 @@ def _simulated_track(run: PolicyRun) -> Track:
     )
 
 
-def _simulated_score(run: PolicyRun, target_s: float) -> Score:
-    return Score(
-        name=run.policy,
-        kind=SIMULATED,
-        worker_hours=_worker_hours(run.at_s, run.workers),
-        late_ratio=_or_none(late_ratio(run.backlog_time_s, target_s)),
-        late_minutes=_late_minutes(run.at_s, run.backlog_time_s, target_s),
-        p99_s=_p99(run.backlog_time_s),
-        rescales=run.rescales,
-        pause_s=run.pause_s,
-    )
-
-
 def _actual_score(timeline: Timeline, target_s: float) -> Score:
     """The score of the recorded run. Rescales and pauses count as far as the history shows them."""
-    workers = timeline.workers
     found = rescales(timeline)
     pauses_s = [rescale.pause_s for rescale in found if math.isfinite(rescale.pause_s)]
+    changes = len(worker_changes(first_known(timeline.spec_workers, timeline.workers)))  # not each pod that gets ready
+    pause_s = sum(pauses_s) if len(pauses_s) == len(found) else None
+    return _score(_actual_track(timeline), MEASURED, target_s, changes, pause_s)
+
+
+def _score(track: Track, kind: str, target_s: float, rescales: int, pause_s: float | None) -> Score:
+    """The score of a run. Unknown ticks count as the mean of the known ones."""
+    known = track.workers[np.isfinite(track.workers)]
+    length_s = len(track.at_s) * (track.at_s[1] - track.at_s[0])
+    late = late_ratio(track.backlog_time_s, target_s)
     return Score(
-        name=ACTUAL,
-        kind=MEASURED,
-        worker_hours=_worker_hours(timeline.at_s, workers),
-        late_ratio=_or_none(late_ratio(timeline.backlog_time_s, target_s)),
-        late_minutes=_late_minutes(timeline.at_s, timeline.backlog_time_s, target_s),
-        p99_s=_p99(timeline.backlog_time_s),
-        rescales=len(worker_changes(first_known(timeline.spec_workers, workers))),  # not each pod that becomes ready
-        pause_s=sum(pauses_s) if len(pauses_s) == len(found) else None,
+        name=track.name,
+        kind=kind,
+        worker_hours=float(known.mean() * length_s / 3600) if len(known) else None,
+        late_ratio=_or_none(late),
+        late_minutes=_or_none(late * length_s / 60),
+        p99_s=_p99(track.backlog_time_s),
+        rescales=rescales,
+        pause_s=pause_s,
     )
-
-
-def _worker_hours(at_s: Array, workers: Array) -> float | None:
-    """Unknown ticks count as the mean of the known ones."""
-    if not np.isfinite(workers).any():
-        return None
-    return float(np.nanmean(workers) * len(at_s) * (at_s[1] - at_s[0]) / 3600)
-
-
-def _late_minutes(at_s: Array, backlog_time_s: Array, target_s: float) -> float | None:
-    """Unknown ticks count as the mean of the known ones."""
-    return _or_none(late_ratio(backlog_time_s, target_s) * len(at_s) * (at_s[1] - at_s[0]) / 60)
 
 
 def _p99(values: Array) -> float | None:

@@ -27,7 +27,7 @@ class PolicyRun:
     at_s: Array
     rate_records_per_s: Array
     workers: Array  # paid: ready, starting or stopping
-    capacity_records_per_s: Array  # of the ready workers, where the one with the most partitions is full
+    capacity_records_per_s: Array  # the input at which the first of the ready workers is full
     backlog_time_s: Array
     rescales: int
     pause_s: float  # in total
@@ -50,7 +50,7 @@ def simulate(job: CalibratedJob, policies: Sequence[str], start_s: float, seed: 
         for part in parts
     ]
     return {
-        policy: _policy_run(job, policy, start_s, [(outcome, lane) for outcome in outcomes])
+        policy: _policy_run(policy, start_s, [(outcome, lane) for outcome in outcomes])
         for lane, policy in enumerate(policies)
     }
 
@@ -96,16 +96,7 @@ def _window_job(job: CalibratedJob, rate: Array, policy: str, part: Window, seed
     return SimulatedJob(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own_seed, job.rules)
 
 
-def _capacity(job: CalibratedJob, ready: Array) -> Array:
-    able: Array = job.profile.worker_capacity_records_per_s * ready**job.profile.scaling_exponent
-    partitions, workers = job.profile.partitions, np.maximum(ready, 1.0)
-    even: Array = partitions / (np.ceil(partitions / workers) * workers) if partitions else np.ones_like(workers)
-    return able * even
-
-
-def _policy_run(
-    job: CalibratedJob, policy: str, start_s: float, parts: Sequence[tuple[closed_loop.Outcome, int]]
-) -> PolicyRun:
+def _policy_run(policy: str, start_s: float, parts: Sequence[tuple[closed_loop.Outcome, int]]) -> PolicyRun:
     """Join the windows of one policy. parts: the outcome of each window, and the lane of the policy in it."""
     columns = {
         name: np.concatenate([outcome.series[name][:, lane] for outcome, lane in parts]) for name in closed_loop.SERIES
@@ -114,14 +105,13 @@ def _policy_run(
         name: sum(float(outcome.tally.sums[name][lane]) for outcome, lane in parts)
         for name in ("ups", "downs", "paused_s")
     }
-    ready = columns["ready_workers"]
-    at_s: Array = start_s + (np.arange(len(ready), dtype=np.float64) + 1) * TICK_S
+    at_s: Array = start_s + (np.arange(len(columns["delay_s"]), dtype=np.float64) + 1) * TICK_S
     return PolicyRun(
         policy=policy,
         at_s=at_s,
         rate_records_per_s=columns["rate_records_per_s"],
         workers=columns["paid_workers"],
-        capacity_records_per_s=_capacity(job, ready),
+        capacity_records_per_s=columns["capacity_records_per_s"],
         backlog_time_s=columns["delay_s"],
         rescales=round(sums["ups"] + sums["downs"]),
         pause_s=sums["paused_s"],

@@ -105,7 +105,9 @@ def fit_profile(trace: Trace, profile: Profile, worker_capacity_records_per_s: f
     if worker_capacity_records_per_s is None:
         inferred = peak(trace) / (profile.workers * profile.peak_utilization_ratio)
         return replace(profile, worker_capacity_records_per_s=inferred)
-    workers = max(1, ceil(peak(trace) / worker_capacity_records_per_s / profile.peak_utilization_ratio - _ROUNDING))
+    linear = peak(trace) / worker_capacity_records_per_s / profile.peak_utilization_ratio
+    needed = profile.workers * (linear / profile.workers) ** (1 / profile.scaling_exponent)
+    workers = max(1, ceil(needed - _ROUNDING))
     max_workers = ceil(workers * profile.max_workers / profile.workers)
     return replace(
         profile,

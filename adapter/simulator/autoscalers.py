@@ -37,7 +37,8 @@ class Autoscalers:
         self._ours = np.flatnonzero(~np.isin(named, (*BASELINES, _SCHEDULED)))
         self._scheduled = np.flatnonzero(named == _SCHEDULED)
         self._schedules = np.array([case.schedule_workers for case in cases if case.schedule_workers is not None])
-        self._hpa = hpa.Hpa(max_workers=world.max_workers[self._ours], behavior=hpa.SHIPPED)
+        least, most = self._least[self._ours], world.max_workers[self._ours]
+        self._hpa = hpa.Hpa(min_workers=least, max_workers=most, behavior=hpa.SHIPPED)
         self._memory = hpa.Memory()
         ours = [cases[job] for job in self._ours.tolist()]
         profiles = [case.profile for case in ours]

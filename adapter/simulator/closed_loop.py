@@ -17,7 +17,15 @@ from adapter.simulator.sharing import worker_share
 from adapter.simulator.world import SimulatedJob, World
 
 STEPS_A_TICK = round(TICK_S / STEP_S)
-SERIES = ("rate_records_per_s", "backlog_records", "delay_s", "ready_workers", "paid_workers", "required_workers")
+SERIES = (
+    "rate_records_per_s",
+    "capacity_records_per_s",
+    "backlog_records",
+    "delay_s",
+    "ready_workers",
+    "paid_workers",
+    "required_workers",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +102,8 @@ class _Jobs:
         """The current values of SERIES."""
         state = self._state
         waits = state.appended_records - state.committed_records
-        rate = self._world.arrivals.rate(step)
-        return rate, waits, result.delay_s, state.ready_workers, state.paid_workers, required
+        rate, capacity = self._world.arrivals.rate(step), self._world.capacity_records_per_s(state.ready_workers)
+        return rate, capacity, waits, result.delay_s, state.ready_workers, state.paid_workers, required
 
     def _conditions(self, step: int) -> fluid.Conditions:
         """The conditions of a step. Speeds change once a minute, shares of the input when workers change."""
@@ -153,28 +161,18 @@ class _Jobs:
     ) -> tuple[Array, Array]:
         """Age of the oldest waiting record, shape (L,), and the number of records processed after LATE_S, (4, L).
 
-        A partition is processed in order, so every processed record is older than every waiting one.
+        A partition is processed in order: of the records that waited, those that arrived first are processed.
         """
         arrivals = self._world.arrivals
         delay_s, late = np.zeros(len(after.waiting_records)), np.zeros((len(LATE_S), len(after.waiting_records)))
-        some = np.flatnonzero(after.waiting_records > 0)
+        some = np.flatnonzero((before.waiting_records > 0) | (after.waiting_records > 0))
         if not len(some):
             return delay_s, late
         share, left = load.share[some], after.backlog_records[some]
         behind = np.divide(left, share, out=np.zeros_like(left), where=share > 0)
-        worst = behind.max(axis=1)
-        delay_s[some] = arrivals.age_s(step, some, worst)
-        old = worst > arrivals.newer(step, LATE_S[0])[some]
-        if old.any():
-            served = before.backlog_records[some] + share * (load.rate_records_per_s[some] * STEP_S)[:, None] - left
-            late[:, some[old]] = self._late(step, some[old], np.maximum(served[old], 0.0), behind[old])
-        return delay_s, late
-
-    def _late(self, step: int, jobs: Array, served: Array, behind: Array) -> Array:
-        """Number of records processed later than each of LATE_S, shape (4, len(jobs))."""
-        late, worst = np.zeros((len(LATE_S), len(jobs))), behind.max(axis=1)
+        delay_s[some] = arrivals.age_s(step, some, behind.max(axis=1))
+        waited = before.backlog_records[some] + share * (load.rate_records_per_s[some] * STEP_S)[:, None]
         for row, late_s in enumerate(LATE_S):
-            newer = self._world.arrivals.newer(step, late_s)[jobs]
-            old = np.flatnonzero(worst > newer)
-            late[row, old] = np.where(behind[old] > newer[old, None], served[old], 0.0).sum(axis=1)
-        return late
+            newer = share * arrivals.newer(step, late_s)[some, None]
+            late[row, some] = np.clip(waited - np.maximum(left, newer), 0.0, None).sum(axis=1)
+        return delay_s, late

@@ -94,7 +94,7 @@ def log_normal(median_s: float, spread: float, normal: Array) -> Array:
 
 def sample_arrives(profile: Profile, drawn: Disturbances, t_s: float) -> bool:
     """Whether the sample taken at t_s arrives."""
-    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - profile.blackout_s) * drawn.blackouts[int(t_s // DAY_S), 0]
+    begin_s = _begin_s(t_s, profile.blackout_s, drawn.blackouts[int(t_s // DAY_S), 0])
     dark = begin_s <= t_s < begin_s + profile.blackout_s
     return not dark and bool(drawn.missing[int(t_s)] >= profile.missing_ratio)
 
@@ -102,7 +102,7 @@ def sample_arrives(profile: Profile, drawn: Disturbances, t_s: float) -> bool:
 def sink_ratio(profile: Profile, drawn: Disturbances, t_s: float) -> float:
     """The factor by which a slow sink reduces the speed; 1 while the sink is healthy."""
     begin, length, depth = drawn.sinks[int(t_s // DAY_S)]
-    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - SINK_S[1]) * begin
+    begin_s = _begin_s(t_s, SINK_S[1], begin)
     length_s = SINK_S[0] + (SINK_S[1] - SINK_S[0]) * length
     slow = profile.faults and begin_s <= t_s < begin_s + length_s
     return float(SINK_RATIO[0] + (SINK_RATIO[1] - SINK_RATIO[0]) * depth) if slow else 1.0
@@ -111,13 +111,18 @@ def sink_ratio(profile: Profile, drawn: Disturbances, t_s: float) -> float:
 def stuck_worker(profile: Profile, drawn: Disturbances, t_s: float) -> tuple[float, float]:
     """When the stuck worker became stuck (NaN: none is), and its position among the workers, 0..1."""
     begin, which = drawn.stucks[int(t_s // DAY_S)]
-    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - STUCK_S) * begin
+    begin_s = _begin_s(t_s, STUCK_S, begin)
     return (float(begin_s) if profile.faults and begin_s <= t_s < begin_s + STUCK_S else np.nan), float(which)
 
 
 def failure_s(profile: Profile, drawn: Disturbances, t_s: float, dt_s: float) -> float:
     """How long a failure within [t_s, t_s + dt_s) stops the job; 0 without a failure."""
     begin, length = drawn.failures[int(t_s // DAY_S)]
-    begin_s = DAY_S * (t_s // DAY_S) + (DAY_S - dt_s) * begin
+    begin_s = _begin_s(t_s, dt_s, begin)
     strikes = profile.faults and t_s <= begin_s < t_s + dt_s
     return float(FAILURE_S[0] + (FAILURE_S[1] - FAILURE_S[0]) * length) if strikes else 0.0
+
+
+def _begin_s(t_s: float, longest_s: float, begin: float) -> float:
+    """When the event of the day begins, which ends within that day. begin: uniform."""
+    return DAY_S * (t_s // DAY_S) + (DAY_S - longest_s) * begin

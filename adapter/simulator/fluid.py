@@ -6,6 +6,7 @@ import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
+from adapter.simulator.profiles import Profile
 from adapter.simulator.sharing import by_owner, owner
 
 
@@ -166,7 +167,7 @@ def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> Job
 
 def flow_capacity(model: JobModel, load: Conditions, workers: Array, held: Array) -> FlowCapacity:
     """The capacity of workers, shape (L,). held: their shares of the input, from worker_share."""
-    full = _worker_speed(model, workers)[:, None] * load.speed_ratio
+    full = worker_speed(model, workers)[:, None] * load.speed_ratio
     present = np.arange(full.shape[1]) < workers[:, None]
     # A pool is as fast as the sum of its workers.
     pool = np.where(present, full, 0.0).sum(axis=1)
@@ -242,14 +243,16 @@ def _flow_busy(load: Conditions, flowing: Mask, warmth: Array) -> tuple[Array, A
     return rate * mean_s / warmth, rate * busiest_s / warmth
 
 
-def _worker_speed(model: JobModel, workers: Array) -> Array:
-    return model.worker_capacity_records_per_s * np.maximum(workers, 1) ** (model.scaling_exponent - 1)
+def worker_speed(model: JobModel | Profile, workers: Array) -> Array:
+    """Records/s of each worker at full speed: together, n workers carry n ** scaling_exponent times one's capacity."""
+    speed: Array = model.worker_capacity_records_per_s * np.maximum(workers, 1) ** (model.scaling_exponent - 1)
+    return speed
 
 
 def _work_budget(model: JobModel, state: JobState, load: Conditions, some: IntArray, worked_s: Array) -> _WorkBudget:
     """worked_s: time of the step in units of full speed, shape (L,). A pool counts as one worker with all its speed."""
     ready, pooled, worked_s = state.ready_workers[some], model.pooled[some], worked_s[some]
-    speed = _worker_speed(model, state.ready_workers)[some, None] * load.speed_ratio[some]
+    speed = worker_speed(model, state.ready_workers)[some, None] * load.speed_ratio[some]
     index = np.arange(speed.shape[1])
     speed = np.where(index < ready[:, None], speed, 0.0)
     if pooled.any():

@@ -136,6 +136,11 @@ class World:
             flows.append(fluid.flow_capacity(self.job_model, load, one * workers, held).flow_records_per_s)
         return np.stack(flows, axis=1)
 
+    def capacity_records_per_s(self, workers: Array) -> Array:
+        """The input that these workers can process without noise, shape (L,)."""
+        column: Array = self.demand_table[np.arange(len(workers)), np.maximum(workers, 1).astype(int) - 1]
+        return column
+
     def demand_workers(self, rate_records_per_s: Array) -> Array:
         """The fewest workers that can process an input, shape (L,); all workers where none suffice."""
         enough = self.demand_table >= rate_records_per_s[:, None]

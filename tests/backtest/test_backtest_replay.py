@@ -9,7 +9,8 @@ from builders import history
 from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
 from adapter.backtest.calibration import calibrate
-from adapter.backtest.open_loop import Recommendations, recommend
+from adapter.backtest.open_loop import recommend
+from adapter.backtest.report_content import Track
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, overload_ratio, simulate
 from adapter.backtest.timelines import timelines
 from adapter.core.messages import sentence
@@ -41,37 +42,37 @@ def recorded() -> list[Samples]:
 
 
 @pytest.fixture(scope="module")
-def recommendations(recorded: list[Samples]) -> dict[tuple[str, str], Recommendations]:
+def recommendations(recorded: list[Samples]) -> dict[tuple[str, str], Track]:
     return recommend(recorded, RULES, POLICIES)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_policy_decides_as_alone_and_as_in_the_live_pipeline(
-    policy: str, recorded: list[Samples], recommendations: dict[tuple[str, str], Recommendations]
+    policy: str, recorded: list[Samples], recommendations: dict[tuple[str, str], Track]
 ) -> None:
     alone = history(recorded, RuleBook(by_workload={JOB: Rules(policy=policy, max_workers=40)}))
     found = recommendations[JOB, policy]
 
     required = [np.nan if d.required_workers is None else d.required_workers for d in alone]
-    assert np.array_equal(found.required_workers, required, equal_nan=True)
+    assert np.array_equal(found.workers, required, equal_nan=True)
     sentences = {decision.at_s: sentence(decision) for decision in alone}
     assert all(change.why == sentences[change.at_s] for change in found.changes)
 
 
 def test_changes_are_the_ticks_with_another_target(
-    recommendations: dict[tuple[str, str], Recommendations],
+    recommendations: dict[tuple[str, str], Track],
 ) -> None:
     for found in recommendations.values():
-        known = np.nan_to_num(found.required_workers, nan=-1)
+        known = np.nan_to_num(found.workers, nan=-1)
         moments = found.at_s[np.flatnonzero(np.diff(known, prepend=-1))]
         assert [change.at_s for change in found.changes] == moments.tolist()
         assert all(change.after != change.before for change in found.changes)
 
 
 def test_only_the_policy_of_the_workloads_rules_is_replaced(
-    recommendations: dict[tuple[str, str], Recommendations],
+    recommendations: dict[tuple[str, str], Track],
 ) -> None:
-    assert all(np.nanmax(found.required_workers) <= 40 for found in recommendations.values())
+    assert all(np.nanmax(found.workers) <= 40 for found in recommendations.values())
 
 
 def test_another_workload_changes_no_decision() -> None:
@@ -91,7 +92,7 @@ def test_another_workload_changes_no_decision() -> None:
     together, alone = recommend(both, rules, ("drain", "dataflow")), recommend(ours.samples(600), RULES, ("drain",))
 
     assert set(together) == {(name, policy) for name in ("shop/carts", JOB) for policy in ("drain", "dataflow")}
-    same = together[JOB, "drain"].required_workers, alone[JOB, "drain"].required_workers
+    same = together[JOB, "drain"].workers, alone[JOB, "drain"].workers
     assert np.array_equal(*same, equal_nan=True)
 
 

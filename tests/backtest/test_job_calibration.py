@@ -10,6 +10,7 @@ from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import rescales, worker_changes
+from adapter.backtest.sections import history_section
 from adapter.backtest.simulation import simulate
 from adapter.backtest.timelines import Timeline, timelines
 from adapter.core.rules import Rules
@@ -354,6 +355,43 @@ def test_the_simulated_job_stays_within_the_bounds_of_its_hpa() -> None:
     for run in simulate(job, ("drain", "keda-30s", "ds2", "flink-default", "dataflow-docs"), BEGIN_S).values():
         assert run.workers.min() >= 6
         assert run.workers.max() <= 10
+
+
+def test_a_policy_with_a_smaller_minimum_stays_within_the_bounds_of_the_hpa() -> None:
+    samples = PastJob(load=wave(700, 650, 2400), sizes={0: 10}).samples(3600)
+    for seen in samples:
+        seen.by_workload.update(min_workers=np.array([6.0]))
+    (found,) = timelines(samples, 15.0).values()
+    policy = "varga:min_workers=1"
+
+    assert simulate(calibrate(found, Rules()), (policy,), BEGIN_S)[policy].workers.min() >= 6
+
+
+@pytest.mark.parametrize("tick_s", [2.0, 15.0, 17.0])
+def test_the_simulated_input_has_the_records_and_the_length_of_the_history(tick_s: float) -> None:
+    found = timeline_of(PastJob(load=wave(700, 650, 600), sizes={0: 20}), 3600)
+    found = replace(found, at_s=found.at_s[0] + tick_s * np.arange(len(found.at_s)), step_s=tick_s)
+
+    simulated = calibrate(found, Rules()).rate_records_per_s
+
+    assert len(simulated) * 5 == pytest.approx(len(found.at_s) * tick_s, abs=5)
+    assert simulated.mean() == pytest.approx(np.nanmean(found.input_rate_records_per_s), rel=0.01)
+
+
+def test_a_backlog_that_no_source_reports_is_not_a_missing_sample() -> None:
+    found = timeline_of(PastJob(load=wave(700, 50, 600), sizes={0: 10}), 600, without=("backlog_records",))
+    assert calibrate(found, Rules()).profile.missing_ratio == 0
+
+
+def test_a_job_without_input_has_a_rescale_of_unknown_length() -> None:
+    (found,) = rescales(timeline_of(PastJob(load=lambda at_s: 0.0, sizes={0: 10, 1800: 12}), 3600))
+    assert np.isnan(found.pause_s)
+
+
+def test_the_recorded_run_has_the_worker_hours_of_all_paid_workers() -> None:
+    found = timeline_of(PastJob(load=wave(300, 50, 600), sizes={0: 5, 1800: 10}, start_s=600), 3600)
+    actual, _ = history_section(found, (), Rules(), ("varga",)).scores
+    assert actual.worker_hours == pytest.approx(7.5, rel=0.01)
 
 
 def test_offsets_of_other_partitions_are_no_input() -> None:

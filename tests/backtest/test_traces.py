@@ -1,5 +1,6 @@
 """Traces: valid and invalid files, scaling and windows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from adapter.backtest.trace import (
     WINDOW_S,
     Trace,
     TraceError,
+    fit_profile,
     normalisation_ratio,
     peak,
     read,
@@ -160,6 +162,18 @@ def test_the_peak_has_the_utilization_of_the_profile(step_s: float) -> None:
     steady = of([7.0] * int(7200 / step_s), step_s)
     expected = CONSUMER_GROUP.workers * CONSUMER_GROUP.peak_utilization_ratio * 1000
     assert resample(steady) * normalisation_ratio(steady, CONSUMER_GROUP) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("exponent", [0.8, 1.0])
+@pytest.mark.parametrize("workers", [5, 500])
+def test_workers_of_a_given_capacity_have_the_utilization_of_the_profile_at_the_peak(
+    exponent: float, workers: int
+) -> None:
+    profile = replace(CONSUMER_GROUP, scaling_exponent=exponent)
+    carried = 100.0 * workers**exponent
+    fitted = fit_profile(of([carried] * 400, 5.0), profile, 100.0)
+    busy_ratio = carried / (100.0 * fitted.workers**exponent)
+    assert busy_ratio == pytest.approx(profile.peak_utilization_ratio * profile.workers ** (1 - exponent), rel=0.2)
 
 
 def test_the_peak_is_that_of_five_minutes() -> None:

@@ -68,9 +68,11 @@ def naive(case: SimulatedJob) -> dict[str, float | list[float]]:
         behind = state.backlog_records[0] / world.share[0]
         end_s = (step + 1) * STEP_S
         ages_s = end_s - np.interp(total[step + 1] - behind, total[: step + 2], times[: step + 2])
-        served = before.backlog_records[0] + world.share[0] * rate * STEP_S - state.backlog_records[0]
+        waited = before.backlog_records[0] + world.share[0] * rate * STEP_S
         late_s += (ages_s.max() > LATE_S) * STEP_S
-        late_records += [served[ages_s > limit_s].sum() for limit_s in LATE_S]
+        for row, limit_s in enumerate(LATE_S):
+            in_time = world.share[0] * (total[step + 1] - np.interp(end_s - limit_s, times, total))
+            late_records[row] += np.maximum(waited - np.maximum(state.backlog_records[0], in_time), 0.0).sum()
         max_delay_s = max(max_delay_s, ages_s.max())
     return {
         "worker_s": worker_s,

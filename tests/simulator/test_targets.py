@@ -75,7 +75,7 @@ def test_the_first_scale_up_carries_a_step_that_begins_within_a_tick(name: str) 
     targets = outcome.series["required_workers"][round(3600 / TICK_S) : round(3720 / TICK_S)]
     first = targets[(targets > targets[0]).argmax(axis=0), range(3)]
     assert first.min() >= 36
-    assert scores(outcome.tally)["late_pct"].max() == 0
+    assert scores(outcome.tally)["late_pct"].max() < 0.01
 
 
 def test_a_steep_ramp_makes_no_record_late() -> None:

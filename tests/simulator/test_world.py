@@ -27,6 +27,14 @@ def a_world(*profiles: Profile, rate: float = 3000.0, seed: int = 1) -> World:
     return World([SimulatedJob(input_rate, 0, "static-peak", profile, seed) for profile in profiles])
 
 
+def test_the_capacity_of_workers_is_that_of_the_fullest_one() -> None:
+    world, workers = a_world(EVEN, PROFILE), np.full(2, 6.0)
+    even, uneven = world.capacity_records_per_s(workers)
+    assert even == pytest.approx(6 * EVEN.worker_capacity_records_per_s)
+    assert uneven < 0.99 * even
+    assert world.demand_workers(np.array([0.99 * even, 0.99 * uneven])).tolist() == [6, 6]
+
+
 @given(rate=st.lists(st.floats(1, 1e5), min_size=1, max_size=50), place=st.floats(0, 1), behind=st.floats(0, 1))
 def test_the_age_of_a_record_is_the_inverse_of_the_running_sum(rate: list[float], place: float, behind: float) -> None:
     of = arrivals(np.array(rate))
