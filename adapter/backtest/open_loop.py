@@ -118,6 +118,6 @@ def _repeat(tick: Samples, policies: Sequence[str]) -> Samples:
             for policy in policies
             for name, text in tick.faults.items()
         },
-        noted=frozenset(_lane(policy, name) for policy in policies for name in tick.noted),
+        assumed=frozenset(_lane(policy, name) for policy in policies for name in tick.assumed),
         disputes={_lane(policy, name): each for policy in policies for name, each in tick.disputes.items()},
     )

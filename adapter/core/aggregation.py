@@ -24,11 +24,11 @@ def largest(values: Array, workload_index: IntArray, count: int) -> Array:
     return -smallest(-values, workload_index, count)
 
 
-def every(holds: Mask, counting: Mask, workload_index: IntArray, count: int) -> Mask:
-    """Whether a condition holds for all counting stages of each workload; False without a counting stage."""
+def every(holds: Mask, sized: Mask, workload_index: IntArray, count: int) -> Mask:
+    """Whether a condition holds for all sized stages of each workload; False without a sized stage."""
     found = np.zeros(count, dtype=bool)
-    found[workload_index[counting]] = True
-    found[workload_index[counting & ~holds]] = False
+    found[workload_index[sized]] = True
+    found[workload_index[sized & ~holds]] = False
     return found
 
 
@@ -39,13 +39,13 @@ def some(holds: Mask, workload_index: IntArray, count: int) -> Mask:
     return found
 
 
-def first_largest(keys: Sequence[Array], counting: Mask, workload_index: IntArray, count: int) -> IntArray:
-    """The first counting stage with the largest keys of each workload, as an index; -1 without a counting stage.
+def first_largest(keys: Sequence[Array], sized: Mask, workload_index: IntArray, count: int) -> IntArray:
+    """The first sized stage with the largest keys of each workload, as an index; -1 without a sized stage.
 
     keys: each (stages,); a later one decides where the earlier ones are equal. An unknown value counts as the largest,
     because it makes the value of the workload unknown.
     """
-    best = counting
+    best = sized
     for values in keys:
         weight = np.where(np.isnan(values), np.inf, values)
         top = np.full(count, -np.inf)

@@ -84,16 +84,16 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
         needed_workers=np.where(stands, present, sizes.needed_workers),
     )
     keys = sizes.wanted_workers, _has_load(inputs, count).astype(np.float64)
-    stage = first_largest(keys, inputs.counting, inputs.workload_index, count)
+    stage = first_largest(keys, inputs.sized, inputs.workload_index, count)
     needed = np.full(count, -np.inf)
-    known = inputs.counting & np.isfinite(sizes.needed_workers)
+    known = inputs.sized & np.isfinite(sizes.needed_workers)
     np.maximum.at(needed, inputs.workload_index[known], sizes.needed_workers[known])
     # The outlook of this stage does not say why the workload keeps its size where another stage needs more.
     decides = pick(sizes.needed_workers, stage) == needed
     columns = {name: getattr(sizes.outlook, name) for name in OUTLOOK}
     outlook = {name: np.where(decides, pick(values, stage), np.nan) for name, values in columns.items()}
     # A step in any stage delays the scale-up of the workload.
-    steps = np.where(inputs.counting, columns["in_step"], np.nan)
+    steps = np.where(inputs.sized, columns["in_step"], np.nan)
     outlook["in_step"] = largest(steps, inputs.workload_index, count)
     return PolicyResult(
         wanted_workers=pick(sizes.wanted_workers, stage),

@@ -73,7 +73,7 @@ class DecisionInput:
     """Everything that the decisions of a tick depend on."""
 
     workload_index: IntArray  # (stages,) the workload of each stage
-    counting: Mask  # (stages,) the stage is sized
+    sized: Mask  # (stages,) the stage is sized
     policy_input: PolicyInput  # (stages,)
     blockers: ScaleUpBlockers  # (stages,)
     gate_inputs: GateInputs  # (workloads,)
@@ -87,7 +87,7 @@ def decision_input(tick: Tick) -> DecisionInput:
     paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
-        counting=tick.counting,
+        sized=tick.sized,
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
@@ -199,10 +199,10 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         too_few=(ready >= 1) & (ready < (1 - FEW_RATIO) * spec) & ~(fast.all_ready_at_s >= fast.spec_changed_at_s),
         stopped=tick.facts.running == 0,
         failures=np.where(recent, history.failures, np.where(np.isnan(history.restarts), np.nan, 0.0)),
-        rates_known=tick.partitions_only | every(tick.rates_known, tick.counting, workload_index, count),
-        excess_input=some(tick.counting & _has_excess_input(tick), workload_index, count),
-        discontinuous=some(tick.counting & tick.discontinuous, workload_index, count),
-        nothing_moves=some(tick.counting & _stands(tick), workload_index, count)
+        rates_known=tick.partitions_only | every(tick.rates_known, tick.sized, workload_index, count),
+        excess_input=some(tick.sized & _has_excess_input(tick), workload_index, count),
+        discontinuous=some(tick.sized & tick.discontinuous, workload_index, count),
+        nothing_moves=some(tick.sized & _stands(tick), workload_index, count)
         & ~_some_stage_moves(tick)
         & (tick.current_workers > 0),
         rules=rules,

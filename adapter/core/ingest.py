@@ -86,7 +86,7 @@ def failed(samples: Samples, workloads: tuple[str, ...]) -> Mask:
     """Whether a source failed for each workload by name."""
     if not samples.faults:
         return np.zeros(len(workloads), dtype=bool)
-    names = samples.faults.keys() - samples.noted
+    names = samples.faults.keys() - samples.assumed
     return np.array([workload in names for workload in workloads], dtype=bool)
 
 

@@ -53,9 +53,9 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     passed = np.where(counts, (tick.at_s - began_s) // np.where(counts, width_s, 1.0), 0.0)
     lost = (passed - 1) * width_s > tick.rules.error_after_s
     slow, passed = _begin_bucket(tick, slow, passed, width_s), np.nan_to_num(passed)
-    slow = _update_account(slow, passed, began_s, np.where(lost, np.nan, peak), current)
+    slow = _update_fewer_workers(slow, passed, began_s, np.where(lost, np.nan, peak), current)
     slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
-    slow = _restart_account(tick, slow, passed > 0) if (passed > 0).any() else slow
+    slow = _restart_fewer_workers(tick, slow, passed > 0) if (passed > 0).any() else slow
     return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
 
 
@@ -79,7 +79,7 @@ def _close_buckets(peaks: Array, passed: Array, lost: Mask, peak: Array, current
     return peaks
 
 
-def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, current: Array) -> Slow:
+def _update_fewer_workers(slow: Slow, passed: Array, began_s: Array, needed: Array, current: Array) -> Slow:
     """The time in which fewer workers were enough, after a closed bucket: when it began, and the size it needed.
 
     A bucket that needed all workers ends that time. A bucket without samples neither ends it nor counts.
@@ -89,31 +89,31 @@ def _update_account(slow: Slow, passed: Array, began_s: Array, needed: Array, cu
         return slow
     was, unknown, ends, closed = slow.history, np.isnan(needed), needed >= current, passed > 0
     unknown_s = np.where(unknown, was.bucket_at_s - began_s, 0.0)
-    before = was.account_workers < current  # otherwise they were enough for a larger size than the present one
-    before_s = np.where(before, was.account_at_s + unknown_s, np.nan)
+    before = was.fewer_workers < current  # otherwise they were enough for a larger size than the present one
+    before_s = np.where(before, was.fewer_since_s + unknown_s, np.nan)
     at_s = first_known(before_s, np.where(unknown | ends, np.nan, began_s))
-    workers = np.fmax(np.where(before, was.account_workers, np.nan), needed)
+    workers = np.fmax(np.where(before, was.fewer_workers, np.nan), needed)
     history = replace(
         was,
-        account_at_s=np.where(closed, np.where(ends, np.nan, at_s), was.account_at_s),
-        account_workers=np.where(closed, np.where(ends, np.nan, workers), was.account_workers),
+        fewer_since_s=np.where(closed, np.where(ends, np.nan, at_s), was.fewer_since_s),
+        fewer_workers=np.where(closed, np.where(ends, np.nan, workers), was.fewer_workers),
     )
     return replace(slow, history=history)
 
 
-def _restart_account(tick: Tick, slow: Slow, closed: Mask) -> Slow:
-    """The account of the closed buckets alone where it pays sooner, because the need has fallen meanwhile.
+def _restart_fewer_workers(tick: Tick, slow: Slow, closed: Mask) -> Slow:
+    """The time with fewer workers, of the closed buckets alone where these pay sooner: the need has fallen meanwhile.
 
     closed: the workloads of which a bucket was closed at this tick.
     """
     was, worth_s, current = slow.history, due_worth_s(tick), tick.current_workers
     workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * bucket_width_s(tick)
-    due_s = was.account_at_s + seconds_to_pay(was.account_workers, current, worth_s)
+    due_s = was.fewer_since_s + seconds_to_pay(was.fewer_workers, current, worth_s)
     sooner = closed & (at_s + seconds_to_pay(workers, current, worth_s) < np.nan_to_num(due_s, nan=np.inf))
     history = replace(
         was,
-        account_at_s=np.where(sooner, at_s, was.account_at_s),
-        account_workers=np.where(sooner, workers, was.account_workers),
+        fewer_since_s=np.where(sooner, at_s, was.fewer_since_s),
+        fewer_workers=np.where(sooner, workers, was.fewer_workers),
     )
     return replace(slow, history=history)
 

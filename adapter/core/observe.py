@@ -65,7 +65,7 @@ class Tick:
     state: State  # with this tick's samples
     workload_index: IntArray  # (stages,) the workload of each stage
     plain: bool  # each workload has one stage that is the whole of it, in the same order
-    counting: Mask  # (stages,) the stage is sized: it has throughput and backlog, or partitions alone
+    sized: Mask  # (stages,) the stage is sized: it has throughput and backlog, or partitions alone
     partitions_only: Mask  # (workloads,) the policy follows the partitions and nothing else is reported
     rules: RuleColumns  # (workloads,)
     stage_rules: RuleColumns  # (stages,)
@@ -122,7 +122,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         state=state,
         workload_index=index,
         plain=plain,
-        counting=(np.isfinite(seen_at_s) | alone[index]) & ~_is_quiet(signals, stage_rules, index, len(names)),
+        sized=(np.isfinite(seen_at_s) | alone[index]) & ~_is_quiet(signals, stage_rules, index, len(names)),
         partitions_only=alone,
         rules=rules,
         stage_rules=stage_rules,

@@ -68,7 +68,7 @@ def decision_input_of(columns: RecordColumns) -> DecisionInput:
     rules = _rules(columns)
     return DecisionInput(
         workload_index=np.arange(count),
-        counting=np.isfinite(columns["policy_input.rising"]),  # NaN if no stage decided
+        sized=np.isfinite(columns["policy_input.rising"]),  # NaN if no stage decided
         policy_input=PolicyInput(
             **_read(columns, PolicyInput),
             fit=_fit(columns),

@@ -50,7 +50,7 @@ def fullest_load(tick: Tick) -> Array:
     """The largest load of the workload's stages without a backlog of their own, shape (stages,); NaN without one."""
     if tick.plain:
         return np.full(len(tick.workload_index), np.nan)
-    load = np.where(tick.counting, np.nan, stage_load(tick))
+    load = np.where(tick.sized, np.nan, stage_load(tick))
     return largest(load, tick.workload_index, len(tick.workers))[tick.workload_index]
 
 
@@ -63,7 +63,7 @@ def relays_at_capacity(tick: Tick) -> Mask:
 def _source_ratio(tick: Tick) -> Array:
     """Input / throughput of all sources of each workload, shape (workloads,); NaN if nothing moves."""
     arriving, passing = tick.signals.input_rate_records_per_s, tick.signals.throughput_records_per_s
-    known = tick.counting & np.isfinite(arriving + passing)
+    known = tick.sized & np.isfinite(arriving + passing)
     total = np.zeros((2, len(tick.workers)))
     np.add.at(total[0], tick.workload_index[known], arriving[known])
     np.add.at(total[1], tick.workload_index[known], passing[known])

@@ -79,7 +79,7 @@ class Samples:
     by_stage: Mapping[str, Array] = field(default_factory=dict)  # STAGE_SIGNALS -> shape (len(stages),)
     by_workload: Mapping[str, Array] = field(default_factory=dict)  # other signals -> shape (len(workloads),)
     faults: Mapping[str, str] = field(default_factory=dict)  # workload or EVERY -> why samples are missing
-    noted: frozenset[str] = frozenset()  # workloads whose faults are only assumptions: no source failed
+    assumed: frozenset[str] = frozenset()  # workloads whose faults are only assumptions: no source failed
     disputes: Mapping[str, Dispute] = field(default_factory=dict)  # of workloads
 
     def stage(self, signal: str) -> Array:

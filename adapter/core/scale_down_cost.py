@@ -33,7 +33,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class FewerWorkers:
     """The time in which fewer workers than the present ones were enough, which the window forgets; (workloads,)."""
 
     largest_workers: Array  # needed in it, NaN before it began
@@ -90,7 +90,7 @@ def bucket_s(rules: RuleColumns, worth_s: Array) -> Array:
     return np.where(rules.down_window_s > 0, np.fmax(rules.down_window_s, seen_s), 0.0) / BUCKETS
 
 
-def paying_workers(peaks: Array, running: Bucket, account: Account, here: CurrentSize, worth_s: Array) -> Array:
+def paying_workers(peaks: Array, running: Bucket, fewer: FewerWorkers, here: CurrentSize, worth_s: Array) -> Array:
     """The smallest size that would have saved worth_s since it was enough; the current size if none has.
 
     peaks: shape (buckets, workloads), the largest size needed in each closed part of the window, oldest first, NaN
@@ -102,7 +102,7 @@ def paying_workers(peaks: Array, running: Bucket, account: Account, here: Curren
     for closed in peaks[::-1]:
         largest, span_s = np.maximum(largest, closed), span_s + running.width_s
         spans.append((largest, span_s))
-    spans.append((np.maximum(running.largest_workers, account.largest_workers), account.age_s))
+    spans.append((np.maximum(running.largest_workers, fewer.largest_workers), fewer.age_s))
     least = here.current_workers
     for largest, span_s in spans:
         pays = np.fmin(span_s, here.since_s) >= seconds_to_pay(largest, here.current_workers, worth_s)

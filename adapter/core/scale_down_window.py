@@ -8,9 +8,9 @@ from adapter.core.policies.sizing import policy_has
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import (
     DOWNS_DOUBLE,
-    Account,
     Bucket,
     CurrentSize,
+    FewerWorkers,
     bucket_s,
     default_worth_s,
     paying_workers,
@@ -26,8 +26,8 @@ def window_workers(tick: Tick) -> Array:
         width_s=bucket_width_s(tick),
     )
     here = CurrentSize(current_workers=tick.current_workers, since_s=tick.at_s - fast.spec_changed_at_s)
-    account = Account(largest_workers=slow.history.account_workers, age_s=tick.at_s - slow.history.account_at_s)
-    paying = paying_workers(slow.peaks, running, account, here, due_worth_s(tick))
+    fewer = FewerWorkers(largest_workers=slow.history.fewer_workers, age_s=tick.at_s - slow.history.fewer_since_s)
+    paying = paying_workers(slow.peaks, running, fewer, here, due_worth_s(tick))
     whole = np.fmax(np.fmax.reduce(slow.peaks, axis=0), fast.peak_workers)
     return np.where(rescale_worth_s(tick) > 0, paying, whole)
 

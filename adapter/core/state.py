@@ -84,8 +84,8 @@ class WorkloadHistory:
     downs: Array  # scale-downs of the last day as of downs_at_s; older ones fade
     downs_at_s: Array
     bucket_at_s: Array  # when the running bucket of the scale-down window began
-    account_at_s: Array  # since then fewer workers than the present ones have been enough; NaN if they are not
-    account_workers: Array  # the largest size needed since then, in closed buckets
+    fewer_since_s: Array  # since then fewer workers than the present ones have been enough; NaN if they are not
+    fewer_workers: Array  # the largest size needed since then, in closed buckets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

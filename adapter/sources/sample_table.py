@@ -81,8 +81,8 @@ def samples_of(at_s: int, table: pa.Table) -> Samples:
         contradictions = disputes(texts, rank, value)
         chosen = np.where(chosen_rows(texts, rank, value), value, np.nan)
         columns = with_counter_sources(replace(columns, value=chosen), rank)
-    noted = frozenset(name for name, _ in faults if name not in failed)
-    return replace(assemble_columns(at_s, columns, faults), disputes=contradictions, noted=noted)
+    assumed = frozenset(name for name, _ in faults if name not in failed)
+    return replace(assemble_columns(at_s, columns, faults), disputes=contradictions, assumed=assumed)
 
 
 def samples_by_tick(table: pa.Table, ticks: range) -> Iterator[Samples]:

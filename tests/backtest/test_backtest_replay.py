@@ -27,14 +27,14 @@ RULES = {JOB: Rules(policy="varga", max_workers=40)}
 
 @pytest.fixture(scope="module")
 def recorded() -> list[Samples]:
-    """An HPA is deleted after 5 minutes, an assumption is noted, and two sources contradict each other."""
+    """An HPA is deleted after 5 minutes, an assumption is made, and two sources contradict each other."""
     ticks = busy_day(sizes={0: 9, 450: 14, 900: 10}).samples(UNTIL_S)
     return [
         replace(
             tick,
             by_workload={**tick.by_workload, "max_workers": np.array([12.0 if tick.at_s < BEGIN_S + 300 else np.nan])},
             faults={JOB: "2 partitions have no committed offset, no backlog assumed"},
-            noted=frozenset({JOB}),
+            assumed=frozenset({JOB}),
             disputes={JOB: Dispute(records=1e9, sentence="two sources contradict each other")},
         )
         for tick in ticks

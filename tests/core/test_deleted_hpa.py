@@ -12,10 +12,10 @@ from adapter.core.samples import EVERY
 PAUSED = {"min_workers": 2, "max_workers": 12, "pause_up": 1, "pause_down": 1}
 
 
-def decided(hpa, until_s=600, read_until_s=120, faults=(), noted=()):
+def decided(hpa, until_s=600, read_until_s=120, faults=(), assumed=()):
     """The decisions of a job whose HPA is read until read_until_s.
 
-    faults: of the later ticks. noted: the workloads whose faults are assumptions alone.
+    faults: of the later ticks. assumed: the workloads whose faults are assumptions alone.
     """
     ticks = [
         tick(
@@ -25,7 +25,7 @@ def decided(hpa, until_s=600, read_until_s=120, faults=(), noted=()):
         )
         for at_s in np.arange(0, until_s + 1, TICK_S).tolist()
     ]
-    ticks = [replace(each, noted=frozenset(noted)) for each in ticks]
+    ticks = [replace(each, assumed=frozenset(assumed)) for each in ticks]
     return {decision.at_s: decision for decision in history(ticks, book())}
 
 
@@ -53,7 +53,7 @@ def test_a_pause_stays_while_a_source_fails(of):
 
 def test_a_pause_ends_although_a_source_states_an_assumption():
     note = "1 partition has no committed offset: no backlog assumed"
-    assert decided(PAUSED, faults=[(JOB, note)], noted=[JOB])[600].reason != Reason.PAUSED
+    assert decided(PAUSED, faults=[(JOB, note)], assumed=[JOB])[600].reason != Reason.PAUSED
 
 
 def test_a_pause_that_is_read_again_is_active_again():

@@ -221,7 +221,7 @@ def test_a_workload_with_samples_does_not_show_a_general_fault():
 def test_a_failed_source_is_no_assumption(workload, has_samples, is_assumption, failed):
     load = [job(**counts(), **flow(75, **BEHIND))] if has_samples else []
     newest = tick(75, *load, faults=[(workload, "1 partition has no committed offset")])
-    newest = replace(newest, noted=frozenset({workload} if is_assumption else ()))
+    newest = replace(newest, assumed=frozenset({workload} if is_assumption else ()))
     assert last([*steady(**BEHIND), newest]).source_failed == failed
 
 

@@ -15,7 +15,7 @@ from adapter.core.decision_input import DAY_S
 from adapter.core.decisions import Bound, Reason
 from adapter.core.messages import sentence
 from adapter.core.record import decision_input_of
-from adapter.core.scale_down_cost import Account, Bucket, CurrentSize, paying_workers
+from adapter.core.scale_down_cost import Bucket, CurrentSize, FewerWorkers, paying_workers
 from adapter.core.state import BUCKETS
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "cooldown_down_s": 0.0}
@@ -32,7 +32,7 @@ def paying(**known):
     return paying_workers(
         np.array(seen, dtype=float)[:, None],
         Bucket(largest_workers=lane["running"], age_s=lane["age_s"], width_s=column(WIDTH_S)),
-        Account(largest_workers=lane["account"], age_s=lane["account_s"]),
+        FewerWorkers(largest_workers=lane["account"], age_s=lane["account_s"]),
         CurrentSize(current_workers=lane["current"], since_s=lane["since_s"]),
         lane["worth_s"],
     )[0]
@@ -184,7 +184,7 @@ def test_the_paying_size_does_not_depend_on_other_jobs(jobs):
     together = paying_workers(
         parts["peaks"].T,
         Bucket(largest_workers=parts["running"], age_s=parts["age_s"], width_s=np.full(len(jobs), WIDTH_S)),
-        Account(largest_workers=np.full(len(jobs), np.nan), age_s=np.full(len(jobs), np.nan)),
+        FewerWorkers(largest_workers=np.full(len(jobs), np.nan), age_s=np.full(len(jobs), np.nan)),
         CurrentSize(current_workers=parts["current"], since_s=parts["since_s"]),
         parts["worth_s"],
     )

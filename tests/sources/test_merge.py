@@ -147,4 +147,4 @@ def test_a_note_alone_is_no_failure_of_a_source():
         add(AT_S, "shop/clicks", f"said by {add.__name__}")
     found = samples_of(AT_S, table.finish())
     assert found.faults["shop/orders"] == "1 partition has no committed offset"
-    assert found.noted == {"shop/orders"}
+    assert found.assumed == {"shop/orders"}

@@ -411,7 +411,7 @@ def test_an_own_query_without_a_result_is_named_beside_the_others(is_own: bool, 
     rows = ask(answer, ONE, replace(ONE, signal="workers", text="wrong", is_own=is_own))
     assert values(rows, "default/orders") == {("", "backlog_records"): 1}
     assert faults(rows) == noted
-    assert samples_of(AT_S, table_of(rows)).noted == noted.keys()
+    assert samples_of(AT_S, table_of(rows)).assumed == noted.keys()
 
 
 def test_an_own_query_that_fails_has_its_error_alone() -> None:
@@ -420,7 +420,7 @@ def test_an_own_query_that_fails_has_its_error_alone() -> None:
 
     rows = ask(answer, ONE, replace(ONE, signal="workers", text="wrong", is_own=True))
     assert "match" not in faults(rows)["default/orders"]
-    assert samples_of(AT_S, table_of(rows)).noted == frozenset()
+    assert samples_of(AT_S, table_of(rows)).assumed == frozenset()
 
 
 def test_a_late_query_affects_only_its_own_signal() -> None:
