@@ -155,7 +155,7 @@ class Bound(StrEnum):
             "no scale-down for an hour after a stage ceased to report its load, or until a stage begins to, and for "
             "ten minutes after the partitions became fewer"
         ),
-        sentence=lambda d: "; no scale-down yet: the metrics of a stage or of partitions are missing",
+        sentence=lambda d: "; no scale-down yet: a stage is missing or partitions became fewer, check the metrics",
         lifted_by={"workload_status.misses_metrics": 0},
     )
     SINK = BoundRecord(

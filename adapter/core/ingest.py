@@ -15,6 +15,7 @@ from adapter.core.stage_reports import GONE_S
 from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, align
 
 Stage = tuple[str, str]
+_FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
 _COUNTER_ORIGINS = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
@@ -49,9 +50,9 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
-        partitions_fell_at_s=np.select(
-            [now.partitions < before.partitions, now.partitions > before.partitions],
-            [samples.at_s, np.nan],
+        partitions_fell_at_s=np.where(
+            (now.partitions < before.partitions) & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S),
+            samples.at_s,
             fast.partitions_fell_at_s,
         ),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
@@ -117,8 +118,9 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         return state
     changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
     planned = samples.at_s - changed_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
-    # Restarts during a gap in the samples may be old, and planned.
-    watched = samples.at_s - seen_at_s <= rules.stale_after_s
+    planned |= changed_s > seen_at_s
+    # Restarts during a long gap of the counter may be old.
+    watched = samples.at_s - seen_at_s <= rules.error_after_s
     failed = (restarts > was.restarts) & ~planned & watched
     recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
     total = np.where(recent, was.failures, 0.0) + restarts - was.restarts

@@ -124,7 +124,7 @@ class Fast:
     running_seen_at_s: Array = field(metadata=_by("workload"))  # whether the job runs was last reported
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
-    partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count last fell; NaN after a rise
+    partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count fell; a fall soon after does not count
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
     target_workers: Array = field(metadata=_by("workload"))  # what was served last

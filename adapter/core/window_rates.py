@@ -65,7 +65,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
     stuck = now.stuck_backlog_records > 0
-    unusable = stuck | _contradicts_backlog(fast, near, throughput - arriving, rules)
+    unusable = stuck | _contradicts_backlog(fast, near, processed - arriving, rules)
     arriving = np.where(unusable, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
     arriving = first_known(arriving, np.where(unusable, np.nan, meanwhile))
@@ -130,7 +130,7 @@ def _is_full(fast: Fast, window_s: Array) -> Mask:
 def _contradicts_backlog(fast: Fast, near: Mask, fall: Array, rules: RuleColumns) -> Mask:
     """Whether the backlog would have fallen by more than there was: the input is not counted where it is processed.
 
-    fall: throughput - input, as counted, records/s.
+    fall: throughput - input, both as counted, records/s: a rate that a source reports may be of an earlier time.
     """
     highest = np.fmax.reduce(np.where(near, fast.backlog, np.nan), axis=0)
     contradicts: Mask = fall * rules.rate_window_s * _LEAST_SPAN_RATIO > np.maximum(highest, _COUNTED_EXACTLY)

@@ -73,6 +73,7 @@ class SourceRunner:
         hanging_s = time.monotonic() - self._started_s
         if hanging_s < self._abandon_after_s:
             raise SourceError(self._name, f"still no answer after {hanging_s:.0f} s")
+        self._late_error = ""
         with self._lock:
             if self._call.cancel():  # the call closes its source when it returns: closing a source in use may crash
                 self._source = None

@@ -393,6 +393,22 @@ def test_an_input_below_the_throughput_without_a_backlog_is_wrong(policy, append
     assert found[-1].input_rate_records_per_s == pytest.approx(1000)
 
 
+def test_a_rate_that_lags_does_not_replace_an_exact_input():
+    """The reported rate is a mean of two minutes, so it still shows the catch-up after a stop."""
+
+    def passed(at_s):
+        stopped = 1_800_000.0 + 2000 * max(at_s - 1815, 0)
+        return min(1000.0 * at_s, stopped) if at_s >= 1800 else 1000.0 * at_s
+
+    def seen(at_s):
+        rate = (passed(at_s) - passed(max(at_s - 120, 0))) / 120
+        load = {"throughput_records_per_s": rate, "appended_records": 1000.0 * at_s}
+        return tick(at_s, job(**counts(), **load, backlog_records=1000.0 * at_s - passed(at_s), partitions=60))
+
+    found = history([seen(at_s) for at_s in range(0, 3001, 15)], drain(worker_capacity_records_per_s=200.0))
+    assert {d.input_rate_records_per_s for d in found if d.at_s >= 300} == {1000}
+
+
 # --- workers
 
 

@@ -102,6 +102,28 @@ def test_a_part_that_is_not_scraped_does_not_scale_down_a_policy_that_it_only_li
     assert ({d.required_workers for d in found if d.at_s >= 1785} == {12}) is kept
 
 
+def test_a_count_that_returns_bit_by_bit_does_not_scale_down():
+    def seen(at_s):
+        partitions = 12 if at_s < 1800 or at_s >= 2400 else 4 if at_s < 1890 else 8
+        return tick(at_s, job(**counts(12), **flow(at_s), utilization_ratio=0.8, partitions=partitions))
+
+    found = history([seen(at_s) for at_s in range(0, 3000, 15)], book(policy="drain"))
+    assert {d.required_workers for d in found if d.at_s >= 1785} == {12}
+
+
+@pytest.mark.parametrize("apart_s", [300, 540, 700])
+def test_partitions_that_become_fewer_again_and_again_delay_a_scale_down_and_do_not_prevent_it(apart_s):
+    def seen(at_s):
+        fewer = max(0, at_s - 1800) // apart_s
+        passed = min(at_s, 1800) * 1000.0 + max(0, at_s - 1800) * 200.0
+        load = {"processed_records": passed, "appended_records": passed, "backlog_records": 0.0}
+        busy = 0.8 if at_s < 1800 else 0.16
+        return tick(at_s, job(**counts(12), **load, utilization_ratio=busy, partitions=60 - fewer))
+
+    found = {d.at_s: d for d in history([seen(at_s) for at_s in range(0, 7201, 15)], book(policy="drain"))}
+    assert min(found[at_s].required_workers for at_s in range(1800, 3600, 15)) <= 4
+
+
 def test_fewer_partitions_limit_the_size_after_ten_minutes():
     def seen(at_s):
         return tick(at_s, job(**counts(12), **flow(at_s), utilization_ratio=0.8, partitions=12 if at_s < 600 else 6))

@@ -445,7 +445,7 @@ CUTS = {
     Bound.PAUSE: "; a pause blocks this direction",
     Bound.FAILOVER: "; no scale-down while a failover is active",
     Bound.EXPECTED: "; no scale-down before the expected event ends",
-    Bound.MISSING_METRICS: "; no scale-down yet: the metrics of a stage or of partitions are missing",
+    Bound.MISSING_METRICS: "; no scale-down yet: a stage is missing or partitions became fewer, check the metrics",
     Bound.SINK: "; more workers will not help: the sink is unhealthy, repair it first",
     Bound.INEFFECTIVE: (
         "; more workers will not help: the last scale-up gained too little or its workers did not start; next"

@@ -407,6 +407,24 @@ def test_restarts_while_the_pipeline_was_down_are_no_failures(back_at_s):
     assert history(ticks)[-1].restarts == 0
 
 
+@pytest.mark.parametrize("missing_s", [45, 120])
+def test_failures_that_hide_their_counter_for_a_while_are_counted(missing_s):
+    def seen(at_s):
+        restarts = None if at_s % 300 < missing_s else float(at_s // 300)
+        return tick(at_s, job(**counts(), **flow(at_s), restarts=restarts))
+
+    found = history([seen(at_s) for at_s in range(0, 2701, 15)])
+    assert Reason.FAILURES in {d.reason for d in found}
+
+
+def test_a_rescale_that_hides_the_counter_is_no_failure():
+    def seen(at_s):
+        restarts = None if 600 <= at_s < 720 else 3.0 * (at_s >= 600)
+        return tick(at_s, job(**counts(10 if at_s < 615 else 12), **flow(at_s), restarts=restarts))
+
+    assert history([seen(at_s) for at_s in range(0, 901, 15)])[-1].restarts == 0
+
+
 def test_restarts_while_their_counter_was_missing_are_no_failures():
     def seen(at_s):
         restarts = None if 300 <= at_s < 600 else 3.0 * (at_s >= 300)
