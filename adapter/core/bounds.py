@@ -213,7 +213,10 @@ class Bound(StrEnum):
     )
     PARTITIONS = BoundRecord(
         name="partitions",
-        description="at most as many workers as the partitions can feed, unless a gate holds the target",
+        description=(
+            "at most as many workers as the partitions can feed, unless a gate holds the target, or `missing metrics` "
+            "keeps the present size"
+        ),
         sentence=_partitions,
         limit="partitions",
         is_cap=True,
