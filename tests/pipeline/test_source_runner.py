@@ -87,6 +87,29 @@ def test_an_error_after_the_deadline_is_shown_in_the_next_tick(tmp_path: Path, e
     assert messages[-1] == f"no answer within 1 s; the last call failed after its deadline: {cause}"
 
 
+def test_an_abandoned_call_does_not_repeat_the_error_of_the_call_before(tmp_path: Path) -> None:
+    missed, failed = threading.Event(), threading.Event()
+
+    class HangingSource(GatedSource):
+        def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
+            (self.free if failed.is_set() else missed).wait()
+            failed.set()
+            raise SourceError("cluster", "the session has expired")
+
+    source = SourceRunner(
+        config_of(tmp_path, deadline_s=0.5), "recorded", lambda *_: HangingSource(), abandon_after_deadlines=0
+    )
+    with pytest.raises(SourceError, match=r"no answer within 1 s$"):
+        source.samples(TICKS)
+    missed.set()
+    assert failed.wait(10)
+    time.sleep(1)  # until the runner has the error
+    with pytest.raises(SourceError, match=r"after its deadline: the session has expired$"):
+        source.samples(TICKS)
+    with pytest.raises(SourceError, match=r"no answer within 1 s$"):
+        source.samples(TICKS)
+
+
 def first_answer(source: SourceRunner) -> list[Row]:
     """The rows of the first call that succeeds."""
     while True:
