@@ -58,7 +58,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     idle = pick(inputs.blockers.hottest_utilization_ratio, stage) < rules.low_cpu_ratio
     free, safe, target = gate == gates.OPEN, rules.safety != 0, status.target_workers
     # A further step of the input delays the next scale-up, and does not withdraw the last one.
-    in_step = status.in_step | (policy_result.outlook is not None and policy_result.outlook.in_step > 0)
+    in_step = status.in_step | (policy_result.outlook.in_step > 0)
     stands = (status.committed_age_s < rules.latch_s) | (in_step & (target > current))
     pending = np.where(free & stands & (target != current), target, np.nan)
     more, fewer = free & ~(pending > current), free & ~(pending < current)

@@ -56,8 +56,7 @@ def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, A
     whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
     # window_workers is the largest size of all stages, so the record needs only the stage that decided.
     whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
-    if (outlook := result.policy_result.outlook) is not None:
-        whole["workload_status.in_step"] = outlook.in_step > 0
+    whole["workload_status.in_step"] = result.policy_result.outlook.in_step > 0
     picked = {name: pick(column.astype(np.float64, copy=False), result.stage) for name, column in of_stage.items()}
     return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
 

@@ -234,8 +234,8 @@ def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, s
 
 def _what_if(recorded: RecordedDecision) -> list[Row]:
     ahead = recorded.result.policy_result.outlook
-    behind_s = None if ahead is None else known(ahead.change_behind_s)
-    if ahead is None or behind_s is None:
+    behind_s = known(ahead.change_behind_s)
+    if behind_s is None:
         return []
     current, other = workers(recorded.number("policy_input.workers")), workers(known(ahead.change_workers))
     kept_s, after_s, end_s = known(ahead.keep_behind_s), known(ahead.keep_after_s), known(ahead.caught_up_s)

@@ -1,7 +1,7 @@
 """The input and the result of a policy, and the two terms that most policies share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -61,6 +61,9 @@ class Outlook:
     blocking_rise_records_per_s: Array  # of the input, until a scale-up can take effect; NaN if it blocks no scale-down
 
 
+NO_OUTLOOK = Outlook(**{f.name: np.array(np.nan) for f in fields(Outlook)})  # of a policy without a forecast
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyResult:
     """The size of each stage, in workers; NaN if an input is unknown."""
@@ -69,7 +72,7 @@ class PolicyResult:
     keep_up_workers: Array  # the first term, if the policy has terms
     catch_up_workers: Array  # the second term
     needed_workers: Array  # the load needs them now, whether or not a change pays; an input of the scale-down window
-    outlook: Outlook | None = None  # None for a policy without a forecast
+    outlook: Outlook = NO_OUTLOOK
 
 
 Formula = Callable[[PolicyInput], PolicyResult]

@@ -30,8 +30,8 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     return PolicyResult(**sizes, outlook=Outlook(**outlook))
 
 
-def _fill(columns: dict[str, Array], result: PolicyResult | Outlook | None, rows: Mask) -> None:
-    for name in columns if result is not None else ():
+def _fill(columns: dict[str, Array], result: PolicyResult | Outlook, rows: Mask) -> None:
+    for name in columns:
         columns[name] = np.where(rows, getattr(result, name), columns[name])
 
 
