@@ -19,7 +19,7 @@ from adapter.core.capacity import (
     with_prior,
 )
 from adapter.core.decision_input import is_overloaded
-from adapter.core.forecast import FIRM_POINTS, POINTS, STEP_S, append_point, fit_curve, widen_sigma
+from adapter.core.forecast import POINTS, STEP_S, append_point, fit_curve, widen_sigma
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest_worker import learn_fullest_ratio
 from adapter.core.measured_cost import slow_time_unknown
@@ -247,7 +247,7 @@ def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
         slow,
         points=points,
         outlier_run=outlier_run,
-        fit=widen_sigma(fit_curve(points, outlier_run, trough_points=FIRM_POINTS), points),
+        fit=widen_sigma(fit_curve(points, outlier_run), points),
         # Minutes have their own grid, because ticks need not divide a minute.
         newest_point_at_s=np.where(np.isnan(last_s), tick.at_s, last_s + minutes * STEP_S),
     )

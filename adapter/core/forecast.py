@@ -10,7 +10,7 @@ from adapter.core.samples import Array
 
 POINTS = 30  # one a minute
 STEP_S = 60.0  # from one point to the next: the bucket of S4-07
-LEAST_POINTS = 3  # for a line; a parabola needs one more. With fewer points a curve fits without an error
+_LEAST_POINTS = 3  # for a line; through fewer points it fits without an error
 FIRM_POINTS = 10  # with fewer, chance decides the slope, and a parabola through noise is a trough
 _RISE_POINTS = 4  # three changes; a step affects at most two of them
 _RISE_STEPS = 8  # the newest minutes to search for these points: a rescale hides the input for some
@@ -30,7 +30,6 @@ class Fit:
     b: Array
     c: Array
     sigma: Array  # standard deviation of the errors, divisor n (S4-14), records/s
-    step_s: float = STEP_S  # until the next point
 
     def at(self, t_s: Array | float) -> Array:
         """The rate at one time, at least 0 (S4-22), records/s."""
@@ -65,12 +64,11 @@ class Fit:
         return np.where(rootless, 0.0, low_s), np.where(rootless, 0.0, high_s)
 
 
-def fit_curve(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_points: int = LEAST_POINTS + 1) -> Fit:
+def fit_curve(points: Array, outlier_run: Array) -> Fit:
     """Least squares: a trough if the parabola falls and rises by more than its errors, else a line (S4-13).
 
     points: shape (POINTS, stages), records/s, oldest first, NaN unknown. outlier_run: shape (stages,), how many of the
-    newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17). trough_points:
-    the fewest points of a trough.
+    newest known points may be outliers; the fit leaves them out until later points confirm them (S4-17).
     """
     known = np.isfinite(points) & ~_unconfirmed_points(points, outlier_run)
     axes = _axes(known)
@@ -79,14 +77,13 @@ def fit_curve(points: Array, outlier_run: Array, step_s: float = STEP_S, trough_
     slope, errors = _remove_term(errors, axes.first)
     curve, bent_errors = _remove_term(errors, axes.second)
     bent_sigma = np.sqrt(_sum_of_squares(bent_errors) / axes.count)
-    trough = axes.is_trough(slope, curve, _BAND_SIGMAS * bent_sigma) & (axes.count >= trough_points)
+    trough = axes.is_trough(slope, curve, _BAND_SIGMAS * bent_sigma) & (axes.count >= FIRM_POINTS)
     curve = np.where(trough | np.isnan(curve), curve, 0.0)
     return Fit(
-        a=curve / step_s**2,
-        b=(slope - curve * (2 * axes.middle + axes.lean)) / step_s,
+        a=curve / STEP_S**2,
+        b=(slope - curve * (2 * axes.middle + axes.lean)) / STEP_S,
         c=level - slope * axes.middle + curve * (axes.middle * (axes.middle + axes.lean) - axes.spread),
         sigma=np.where(trough, bent_sigma, np.sqrt(_sum_of_squares(errors) / axes.count)),
-        step_s=step_s,
     )
 
 
@@ -157,7 +154,7 @@ def _is_outlier(fit: Fit, newest: Array) -> Mask:
 
     The least sigma follows the higher of two levels. Otherwise a rounding error would be an outlier of a line at 0.
     """
-    due = fit.at(fit.step_s)
+    due = fit.at(STEP_S)
     sigma = np.maximum(fit.sigma, _LEAST_SIGMA_RATIO * np.maximum(due, fit.at(0.0)))
     outlier: Mask = np.abs(newest - due) > _BAND_SIGMAS * sigma
     return outlier
@@ -200,7 +197,7 @@ class _Axes:
 def _axes(known: Mask) -> _Axes:
     steps = np.arange(1.0 - len(known), 1.0)
     count = total(known.astype(np.float64))
-    count = np.where(count < LEAST_POINTS, np.nan, count)  # NaN reaches all results
+    count = np.where(count < _LEAST_POINTS, np.nan, count)  # NaN reaches all results
     middle = total(seen * step for seen, step in zip(known, steps, strict=True)) / count
     first = [seen * (step - middle) for seen, step in zip(known, steps, strict=True)]
     width = _sum_of_squares(first)

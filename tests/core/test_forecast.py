@@ -1,6 +1,6 @@
 """The forecast against S4's vectors, numpy's own fits and plain sums."""
 
-from dataclasses import fields
+from dataclasses import astuple, replace
 from math import isnan, nan, sqrt
 
 import numpy as np
@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from policy_inputs import terms
 
 from adapter.core.forecast import (
+    FIRM_POINTS,
     POINTS,
+    STEP_S,
     Fit,
     append_point,
     fit_curve,
@@ -21,7 +23,7 @@ from adapter.core.forecast import (
     widen_sigma,
 )
 
-LINE, TROUGH, CREST = (10, 12, 14, 16), (9, 6, 5, 6, 9), (1, 4, 5, 4, 1)
+LINE, TROUGH, CREST = (10, 12, 14, 16), tuple((t + 2) ** 2 + 5 for t in range(-9, 1)), (1, 4, 5, 4, 1)
 SLIDE = (-1, 1, 0, 0, 1, -1)  # the slide's errors in an order that leaves the fit level: no slope, and no trough
 VECTORS = (0.0, 180.0, 300.0)  # t1, t2 and the catch-up, seconds; t3 is 480
 
@@ -35,24 +37,25 @@ def history(*values):
     return column(*[nan] * (POINTS - len(values)), *values)[:, None]
 
 
-def fit_of(*values, odd=0, step_s=1.0):
-    return fit_curve(history(*values), column(odd), step_s)
+def in_steps(fit):
+    """The fit with its time in steps, in which the vectors are given."""
+    return replace(fit, a=fit.a * STEP_S**2, b=fit.b * STEP_S)
+
+
+def fit_of(*values, odd=0):
+    return in_steps(fit_curve(history(*values), column(odd)))
 
 
 def curve(a, b, c, sigma=0.0):
-    return Fit(a=column(a), b=column(b), c=column(c), sigma=column(sigma), step_s=1.0)
+    return Fit(a=column(a), b=column(b), c=column(c), sigma=column(sigma))
 
 
 def push(values, *newest, most=3):
     """The points a stage keeps and its count of outliers, after new points one by one."""
     points, odd = history(*values), column(0)
     for value in newest:
-        points, odd = append_point(points, odd, fit_curve(points, odd, 1.0), column(value), column(most))
+        points, odd = append_point(points, odd, fit_curve(points, odd), column(value), column(most))
     return [value for value in points[:, 0].tolist() if not isnan(value)], odd[0]
-
-
-def parts(fit):
-    return [getattr(fit, field.name) for field in fields(fit) if field.name != "step_s"]
 
 
 def same(one, other):
@@ -64,13 +67,13 @@ FITS = {
     "forecast vector, linear: slope 2": (LINE, (0, 2, 16)),
     "forecast vector, quadratic trough: a = 1, bottom two seconds ago": (TROUGH, (1, 4, 9)),
     "S4-13, forecast vector, crest: linear, slope 0, intercept 3": (CREST, (0, 0, 3)),
-    "S4-13: a parabola whose bottom is yet to come is no trough": ((25, 16, 9, 4), (0, -7, 3)),
-    "S4-13: nor is one whose bottom was before": ((4, 9, 16, 25), (0, 7, 24)),
+    "S4-13: a parabola whose bottom is yet to come is no trough": ([k * k for k in range(11, 1, -1)], (0, -13, -8)),
+    "S4-13: nor is one whose bottom was before": ([k * k for k in range(2, 12)], (0, 13, 109)),
     "three points always lie on a parabola, so theirs is a line": ((9, 5, 9), (0, 0, 23 / 3)),
     "steady": ((7, 7, 7, 7, 7), (0, 0, 7)),
     "idle": ((0, 0, 0, 0), (0, 0, 0)),
     "gaps": ((10, nan, 14, nan, nan, 20, nan), (0, 2, 22)),
-    "a trough with gaps": ((16, 9, nan, 1, nan, nan, 4), (1, 4, 4)),
+    "a trough with gaps": ((81, 64, 49, 36, nan, 16, 9, nan, 1, 0, 1, nan, nan, 16), (1, 8, 16)),
 }
 
 
@@ -133,35 +136,35 @@ def test_no_rate_of_a_span_exceeds_its_highest(fit, t1_s, span_s, share):
 @given(st.lists(st.booleans(), min_size=POINTS, max_size=POINTS).filter(lambda seen: sum(seen) > 3), rates, small)
 def test_an_exact_line_is_recovered_and_has_no_errors(seen, newest, slope):
     t_s = np.arange(1.0 - POINTS, 1.0) * 60
-    found = fit_curve(np.where(seen, newest + slope * t_s, nan)[:, None], column(0), 60.0)
+    found = fit_curve(np.where(seen, newest + slope * t_s, nan)[:, None], column(0))
     assert [found.b[0], found.c[0]] == pytest.approx((slope, newest), abs=1e-8)
     assert [found.a[0], found.sigma[0]] == pytest.approx((0, 0), abs=1e-8)
 
 
 @given(
-    st.lists(st.booleans(), min_size=POINTS - 2, max_size=POINTS - 2).filter(lambda seen: sum(seen) > 1),
+    st.lists(st.booleans(), min_size=POINTS - 2, max_size=POINTS - 2).filter(lambda seen: sum(seen) >= FIRM_POINTS - 2),
     st.floats(0.1, 50), st.floats(1, POINTS - 2), rates,
 )  # fmt: skip
 def test_an_exact_trough_is_recovered_and_has_no_errors(seen, a, bottom, level):
     t = np.arange(1.0 - POINTS, 1.0)
     values = np.where([True, *seen, True], a * (t + bottom) ** 2 + level, nan)[:, None]
-    found = fit_curve(values, column(0), 60.0)
+    found = fit_curve(values, column(0))
     assert [found.a[0] * 60**2, found.b[0] * 60] == pytest.approx((a, 2 * a * bottom), abs=1e-6)
     assert [found.c[0], found.sigma[0]] == pytest.approx((a * bottom**2 + level, 0), abs=1e-6)
 
 
-@given(histories.filter(lambda values: sum(not isnan(value) for value in values) > 3))
+@given(histories.filter(lambda values: sum(not isnan(value) for value in values) >= FIRM_POINTS))
 def test_s4_14_any_points_give_numpys_own_fit_and_sigma_of_divisor_n(values):
     t_s, seen = np.arange(1.0 - POINTS, 1.0), np.isfinite(values)
     x, y = t_s[seen], np.array(values)[seen]
-    found = fit_curve(np.array(values)[:, None], column(0), 1.0)
+    found = in_steps(fit_curve(np.array(values)[:, None], column(0)))
     expected = np.polyfit(x, y, 2 if found.a > 0 else 1)
     errors = y - np.polyval(expected, x)
     assert np.polyval([found.a[0], found.b[0], found.c[0]], x) == pytest.approx(np.polyval(expected, x), abs=1e-6)
     assert found.sigma[0] == pytest.approx(sqrt(np.mean(errors**2)), abs=1e-6)
 
 
-@given(histories.filter(lambda values: sum(not isnan(value) for value in values) > 3))
+@given(histories.filter(lambda values: sum(not isnan(value) for value in values) >= FIRM_POINTS))
 def test_s4_13_a_fit_is_a_trough_if_and_only_if_the_parabola_falls_and_rises_by_more_than_its_errors(values):
     t_s, seen = np.arange(1.0 - POINTS, 1.0), np.isfinite(values)
     x, y = t_s[seen], np.array(values)[seen]
@@ -172,7 +175,7 @@ def test_s4_13_a_fit_is_a_trough_if_and_only_if_the_parabola_falls_and_rises_by_
     band = 3 * sqrt(np.mean((y - np.polyval([a, b, c], x)) ** 2))
     if min(abs(slopes)) > level and abs(depth - band) > level:
         is_trough = slopes[0] < 0 < slopes[1] and depth > band
-        assert (fit_curve(np.array(values)[:, None], column(0), 1.0).a[0] > 0) == is_trough
+        assert (fit_curve(np.array(values)[:, None], column(0)).a[0] > 0) == is_trough
 
 
 STEP = (600,) * 20 + (1500,) * 5
@@ -202,11 +205,11 @@ def test_s4_14_s4_15_an_outlier_is_more_than_three_sigma_away(error, outliers, s
 def test_s4_17_outliers_stay_out_of_the_fit():
     calm = fit_of(*LINE, nan, nan)
     spiked = fit_of(*LINE, 900, 800, odd=2)
-    assert same(parts(spiked), parts(calm))
+    assert same(astuple(spiked), astuple(calm))
 
 
 def test_s4_17_an_unknown_point_among_outliers_does_not_let_one_into_the_fit():
-    assert same(parts(fit_of(*LINE, 900, nan, 800, nan, odd=2)), parts(fit_of(*LINE, nan, nan, nan, nan)))
+    assert same(astuple(fit_of(*LINE, 900, nan, 800, nan, odd=2)), astuple(fit_of(*LINE, nan, nan, nan, nan)))
 
 
 def test_forecast_vector_spike_a_point_inside_the_band_drops_the_outliers():
@@ -226,7 +229,7 @@ def test_s4_16_the_point_between_two_levels_is_not_in_the_new_baseline():
 def test_s4_16_each_stage_has_its_own_number_of_outliers():
     points, odd = np.repeat(history(*LINE), 3, axis=1), column(0, 0, 0)
     for newest in (900, 800):
-        points, odd = append_point(points, odd, fit_curve(points, odd, 1.0), column(*[newest] * 3), column(1, 2, 3))
+        points, odd = append_point(points, odd, fit_curve(points, odd), column(*[newest] * 3), column(1, 2, 3))
     assert np.isfinite(points).sum(axis=0).tolist() == [2, 1, 6]
     assert odd.tolist() == [0, 0, 2]
 
@@ -240,8 +243,8 @@ def test_s4_16_an_unknown_point_neither_counts_nor_resets():
 def test_after_a_reset_the_fit_starts_from_the_spike():
     points, odd = history(*LINE), column(0)
     for newest in (900, 910, 920, 930):
-        points, odd = append_point(points, odd, fit_curve(points, odd, 1.0), column(newest), column(3))
-    assert fit_curve(points, odd, 1.0).at(1.0)[0] == pytest.approx(940)
+        points, odd = append_point(points, odd, fit_curve(points, odd), column(newest), column(3))
+    assert fit_curve(points, odd).at(STEP_S)[0] == pytest.approx(940)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +258,8 @@ def test_s4_32_a_forecast_of_few_points_has_a_wider_error(count, sigma):
 
 
 def test_s4_13_a_trough_has_at_least_as_many_points_as_required():
-    assert fit_curve(history(*TROUGH), column(0), 1.0, trough_points=6).a[0] == 0
-    assert fit_curve(history(*TROUGH), column(0), 1.0, trough_points=5).a[0] == 1
+    assert fit_of(*TROUGH[-FIRM_POINTS:]).a[0] == pytest.approx(1)
+    assert fit_of(*TROUGH[1 - FIRM_POINTS :]).a[0] == 0
 
 
 def test_s4_32_two_points_give_no_forecast():
@@ -276,13 +279,13 @@ def test_s4_18_a_constant_input_is_no_outlier_even_at_0(values):
 
 @pytest.mark.parametrize("values", [(), (5,), (5, 900)], ids=["none", "one", "two"])
 def test_too_few_points_give_no_fit_and_no_outlier(values):
-    assert all(np.isnan(part).all() for part in parts(fit_of(*values)))
+    assert all(np.isnan(part).all() for part in astuple(fit_of(*values)))
     assert push(values, 1e6) == ([*values, 1e6], 0)
 
 
 def test_the_oldest_point_leaves_and_the_newest_comes_last():
     points, _ = append_point(
-        np.arange(POINTS + 0.0)[:, None], column(0), curve(0, 1, POINTS - 1.0), column(30), column(3)
+        np.arange(POINTS + 0.0)[:, None], column(0), curve(0, 1 / STEP_S, POINTS - 1.0), column(30), column(3)
     )
     assert points[:, 0].tolist() == list(range(1, POINTS + 1))
 
@@ -357,7 +360,7 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
         odd, newest = column(*[odd for _, odd, _ in chosen]), column(*[newest for _, _, newest in chosen])
         fit = fit_curve(points, odd)
         later, odd = append_point(points, odd, fit, newest, np.full(len(chosen), 3.0))
-        return [*parts(fit), *later, odd, recovery_rate(fit, newest, *VECTORS)]
+        return [*astuple(fit), *later, odd, recovery_rate(fit, newest, *VECTORS)]
 
     together, backward = answers(stages), answers(stages[::-1])
     assert same(together, [row[::-1] for row in backward])
@@ -367,8 +370,8 @@ def test_a_stage_does_not_depend_on_its_neighbours_to_the_last_bit(stages):
 
 def test_an_unknown_stage_stays_unknown_beside_known_ones():
     points, odd = np.column_stack([history(), history(*LINE)]), column(0, 0)
-    fit = fit_curve(points, odd, 1.0)
-    found = [*parts(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
+    fit = fit_curve(points, odd)
+    found = [*astuple(fit), fit.at(5.0), fit.integral(0.0, 5.0), fit.highest(0.0, 5.0)]
     found.append(recovery_rate(fit, column(0, 0), *VECTORS))
     assert all(np.isnan(row[0]) and np.isfinite(row[1]) for row in found)
     later, odd = append_point(points, odd, fit, column(nan, nan), column(3, 3))
