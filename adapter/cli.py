@@ -107,14 +107,15 @@ def serve(
 def check(config: ConfigFile) -> None:
     """Check a configuration, or values of the chart, without connecting: a line for each fault, and exit code 2."""
     from adapter import wiring
+    from adapter.core.formatting import counted
 
     values = wiring.load_values(config)
     known = values or wiring.load(config)
     kind = "is a valid configuration" if values is None else "has values of the chart with a valid config"
     parts = {"source": known.sources, "workload": known.workloads, "fleet": known.fleets}
-    counted = (f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in parts.items())
+    counts = (counted(len(each), name) for name, each in parts.items())
     idle = "" if known.workloads or known.fleets else "; name a workload or a fleet, otherwise nothing is scaled"
-    typer.echo(f"{config} {kind}: {', '.join(counted)}{idle}")
+    typer.echo(f"{config} {kind}: {', '.join(counts)}{idle}")
 
 
 @app.command()

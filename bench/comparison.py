@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from adapter.core.formatting import counted
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from bench.comparison_line import Line
 from bench.load import Generator, Headers, Load, LoadResult
@@ -141,7 +142,7 @@ class Comparison:
 
 
 def _situation(connections: int, stalled: int) -> str:
-    text = f"{connections} connection{'s' if connections > 1 else ''}"
+    text = counted(connections, "connection")
     return f"{text}, {stalled} stalled besides" if stalled else text
 
 

@@ -12,6 +12,7 @@ from adapter.backtest.summary import Summary, scores_by_seed
 from adapter.backtest.trace import Trace, windows
 from adapter.backtest.unit_simulation import input_rates
 from adapter.backtest.units import Grid, Unit
+from adapter.core.formatting import counted
 from adapter.core.samples import Array
 from adapter.simulator.profiles import Profile
 from adapter.simulator.score import RESCALE_PRICES_S
@@ -82,7 +83,7 @@ def caption(row: Summary) -> str:
     """The brackets of the oracle for the trace and profile of a table."""
     score = {name: found.median for name, found in row.scores.items()}
     late = score["oracle_late_slots"]
-    misses = f"; {_count(late, 'minute')} late even with all workers" if late else ""
+    misses = f"; {counted(late, 'minute')} late even with all workers" if late else ""
     return (
         f"oracle, a rescale at {PRICE_S:.0f} s: bound {score['oracle_bound']:,.1f} worker-hours, "
         f"plan without margin {score['oracle_plan']:,.1f}, played with {score['oracle_margin_pct']:.0f} % margin "
@@ -114,7 +115,3 @@ def _brackets(rate: Array, profile: Profile) -> Mapping[str, float]:
         "oracle_plan": plan.objective,
         "oracle_late_slots": float(plan.infeasible_slots),
     }
-
-
-def _count(number: float, noun: str) -> str:
-    return f"{number:.0f} {noun}{'s' * (round(number) != 1)}"

@@ -6,6 +6,7 @@ from itertools import groupby
 import numpy as np
 
 from adapter.backtest.summary import Summary
+from adapter.core.formatting import counted
 from bench.oracle_comparison import COSTS
 from bench.played_plan import LATE_PCT
 
@@ -32,7 +33,7 @@ def by_profile(summaries: Sequence[Summary]) -> Iterator[tuple[str, list[Summary
     for (profile, delay_s), group in groupby(long, key=_place):
         rows = list(group)
         traces = len({row.trace for row in rows})
-        yield f"{profile}, metrics {delay_s:g} s late, {traces} trace{'s'[: traces != 1]}", rows
+        yield f"{profile}, metrics {delay_s:g} s late, {counted(traces, 'trace')}", rows
 
 
 def mean(rows: Sequence[Summary], policy: str, name: str) -> float:

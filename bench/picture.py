@@ -8,6 +8,7 @@ from textwrap import wrap
 
 import numpy as np
 
+from adapter.core.formatting import counted
 from adapter.core.rules import POLICIES
 from adapter.core.samples import Array
 from bench.scenario import END_S, NAMES, STEP_S, TICK_S, ScenarioTick, play
@@ -123,7 +124,7 @@ def _row_label(name: str, line: _PolicyLine, bottom: int) -> list[str]:
     paid = np.maximum(line.spec_workers, line.ready_workers)[:-1].sum() * TICK_S / 3600
     return [
         text(18, bottom - 36, name, "name"),
-        text(18, bottom - 18, f"{changes} rescale{'' if changes == 1 else 's'}"),
+        text(18, bottom - 18, counted(changes, "rescale")),
         text(18, bottom - 3, f"{paid:.1f} worker-hours"),
     ]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from adapter.backtest.release import release
 from adapter.backtest.trace import Trace, Window, fit_profile, windows
+from adapter.core.formatting import counted
 from adapter.core.rules import POLICIES
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.profiles import STEP_S, TICK_S, Profile
@@ -109,7 +110,7 @@ def describe(group: Sequence[Unit]) -> str:
         "profile": [unit.profile.name for unit in group],
     }
     listed = "; ".join(f"{name} {', '.join(sorted(set(values)))}" for name, values in names.items())
-    return f"{len(group)} run{'s'[: len(group) > 1]} ({listed})"
+    return f"{counted(len(group), 'run')} ({listed})"
 
 
 def _kind(unit: Unit) -> str:

@@ -204,7 +204,7 @@ def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
         shown = recorded.number(f"workload_status.{shown_by}") or 0.0
         note = "as configured"
         if not unset or recorded.rule(unset) == 1:
-            note = f"{number(shown)} rescale{'s'[: shown != 1]} measured{_cost_origin(recorded, setting, shown)}"
+            note = f"{counted(shown, 'rescale')} measured{_cost_origin(recorded, setting, shown)}"
         yield Row(name=name, value=time_text(recorded.rule(setting)), note=note)
 
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from adapter.core.formatting import counted
+
 
 class _Fixed(msgspec.Struct, frozen=True, rename="camel", tag_field="type", tag="FIXED_NUM_SEGMENTS"):
     min_segments: int
@@ -27,7 +29,7 @@ def policy_text(body: bytes) -> str:
         policy = msgspec.json.decode(body, type=_Stream).scaling_policy
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"no scaling policy that this release knows: {error}") from error
-    segments = f"{policy.min_segments} segment{'' if policy.min_segments == 1 else 's'}"
+    segments = counted(policy.min_segments, "segment")
     if isinstance(policy, _Fixed):
         return f"fixed, {segments}"
     rate = f"{policy.target_rate} {'KB' if isinstance(policy, _ByBytes) else 'events'}/s a segment"

@@ -6,6 +6,7 @@ from itertools import chain
 from rich.console import Console, Group
 from rich.text import Text
 
+from adapter.core.formatting import counted
 from adapter.core.messages import sentence
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.ui import view
@@ -52,7 +53,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     """
     entries = snapshot.entries if snapshot is not None else ()
     changes = sum(len(counts) - 1 for counts in moves.values())
-    lines = [f"{view.duration(ran_s)}, {_plural(len(entries), 'workload')}, {_plural(changes, 'rescale')}"]
+    lines = [f"{view.duration(ran_s)}, {counted(len(entries), 'workload')}, {counted(changes, 'rescale')}"]
     width = max((len(entry.decision.workload) for entry in entries), default=0)
     for entry in entries:
         decision = entry.decision
@@ -99,10 +100,6 @@ def _shorten(sentences: Sequence[list[Text]], lines: int, width: int) -> Iterato
             shown[-1].truncate(width - 1)
             shown[-1].append("…")
         yield shown
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _path(counts: Sequence[int] | None) -> str:
