@@ -45,7 +45,7 @@ def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
         marks = [time.perf_counter()]
         table = reader.samples(at_s, at_s, TICK_S)
         marks.append(time.perf_counter())
-        packed = list(pack(table, tick, heartbeat=True))
+        packed = list(pack(table, tick, all_shards=True))
         marks.append(time.perf_counter())
         after = {key: fold_ticks(CORE, states[key], unpack([(at, stream)]), books[key]) for key, at, stream in packed}
         states = {key: each.state for key, each in after.items()}

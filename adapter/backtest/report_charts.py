@@ -31,37 +31,37 @@ def figures(number: int, section: Section) -> list[Figure]:
     return found
 
 
-def _simulated(place: str, section: Section) -> Figure:
+def _simulated(element_id: str, section: Section) -> Figure:
     """Input, workers and backlog time, one above the other."""
-    slots = _colour_indices(section.simulated)
+    colours = _colour_indices(section.simulated)
     data = [_input(section)]
-    data += [_workers(track, slots[track.name], "y2") for track in section.simulated]
-    data += [_backlog_times(track, slots[track.name]) for track in section.simulated if len(track.backlog_time_s)]
+    data += [_workers(track, colours[track.name], "y2") for track in section.simulated]
+    data += [_backlog_times(track, colours[track.name]) for track in section.simulated if len(track.backlog_time_s)]
     axes = {
         "yaxis": _axis("input, records/s", (0.74, 1.0)),
         "yaxis2": _axis("workers", (0.37, 0.68)),
         "yaxis3": _axis("backlog time, s", (0.0, 0.31)),
         "xaxis": _time(section, "y3"),
     }
-    return {"id": place, "data": data, "layout": axes | _target_line(section.target_s)}
+    return {"id": element_id, "data": data, "layout": axes | _target_line(section.target_s)}
 
 
-def _recommended(place: str, section: Section) -> Figure:
+def _recommended(element_id: str, section: Section) -> Figure:
     """Input, and actual and recommended workers."""
-    slots = _colour_indices(section.recommended)
-    data = [_input(section)] + [_workers(track, slots[track.name], "y2") for track in section.recommended]
+    colours = _colour_indices(section.recommended)
+    data = [_input(section)] + [_workers(track, colours[track.name], "y2") for track in section.recommended]
     axes = {
         "yaxis": _axis("input, records/s", (0.62, 1.0)),
         "yaxis2": _axis("workers", (0.0, 0.53)),
         "xaxis": _time(section, "y2"),
     }
-    return {"id": place, "data": data, "layout": axes}
+    return {"id": element_id, "data": data, "layout": axes}
 
 
 def _colour_indices(tracks: Sequence[Track]) -> Mapping[str, int]:
     """Name -> index of its colour; -1 for the real run."""
     policies = [track.name for track in tracks if track.name != ACTUAL]
-    return {ACTUAL: -1} | {name: place for place, name in enumerate(policies)}
+    return {ACTUAL: -1} | {name: index for index, name in enumerate(policies)}
 
 
 def _input(section: Section) -> Figure:
@@ -74,10 +74,10 @@ def _input(section: Section) -> Figure:
     }
 
 
-def _workers(track: Track, slot: int, axis: str) -> Figure:
+def _workers(track: Track, colour: int, axis: str) -> Figure:
     at_s, workers, why = _steps(track)
-    line = {"shape": "hv", "width": 1.8, "dash": _dash(slot)}
-    curve = _curve(track.name, at_s, workers, axis) | _style(slot) | {"line": line, "legendgroup": track.name}
+    line = {"shape": "hv", "width": 1.8, "dash": _dash(colour)}
+    curve = _curve(track.name, at_s, workers, axis) | _style(colour) | {"line": line, "legendgroup": track.name}
     texts = [f"<br>{_wrapped(sentence)}" if sentence else "" for sentence in why]
     return curve | {
         "text": texts,
@@ -85,12 +85,12 @@ def _workers(track: Track, slot: int, axis: str) -> Figure:
     }
 
 
-def _backlog_times(track: Track, slot: int) -> Figure:
+def _backlog_times(track: Track, colour: int) -> Figure:
     at_s, waits = downsample(track.at_s, track.backlog_time_s, np.nanmax)
     line = {"width": 1.2}  # no dashes: a curve of spikes would be unreadable
     own = {"line": line, "legendgroup": track.name, "showlegend": False, "fill": "none"}
     hover = {"hovertemplate": _hover(track, "%{y:,.0f} s behind")}
-    return _curve(track.name, at_s, waits, "y3") | _style(slot) | own | hover
+    return _curve(track.name, at_s, waits, "y3") | _style(colour) | own | hover
 
 
 def _hover(track: Track, text: str) -> str:
@@ -98,15 +98,15 @@ def _hover(track: Track, text: str) -> str:
     return f"<b>{html.escape(track.name)}</b> {text}<extra></extra>"
 
 
-def _style(slot: int) -> Figure:
+def _style(colour: int) -> Figure:
     """The style of a curve. Only the first policies are visible at first."""
-    if slot < 0:
+    if colour < 0:
         return {"meta": "ran", "fill": "tozeroy", "visible": True}
-    return {"meta": f"policy-{slot % COLOURS}", "fill": "none", "visible": True if slot < SHOWN else "legendonly"}
+    return {"meta": f"policy-{colour % COLOURS}", "fill": "none", "visible": True if colour < SHOWN else "legendonly"}
 
 
-def _dash(slot: int) -> str:
-    return "solid" if slot < 0 else _DASHES[slot % len(_DASHES)]
+def _dash(colour: int) -> str:
+    return "solid" if colour < 0 else _DASHES[colour % len(_DASHES)]
 
 
 def _curve(name: str, at_s: Array, values: Array, axis: str) -> Figure:

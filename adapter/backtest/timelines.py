@@ -19,7 +19,7 @@ _STAGED = (
 _WHOLE = ("partitions", "spec_workers", "workers", "ready_workers", "min_workers", "max_workers")
 _Key = str | tuple[str, str]  # a workload, or one of its stages
 _LONGEST_GAP_S = 900.0  # a longer one is not bridged
-_ANEW_RATIO = 0.01  # of the value before: a counter that falls below it was restarted, otherwise it was set back
+_RESTART_RATIO = 0.01  # of the value before: a counter that falls below it was restarted, otherwise it was set back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +66,10 @@ def timelines(samples: Sequence[Samples], step_s: float) -> dict[str, Timeline]:
             name,
             at_s,
             step_s,
-            {signal: stacked[place] for signal, stacked in whole.items()}
+            {signal: stacked[index] for signal, stacked in whole.items()}
             | {signal: stacked[owners == name] for signal, stacked in staged.items()},
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     }
 
 
@@ -78,8 +78,8 @@ def interpolate(values: Array) -> Array:
     known = np.isfinite(values)
     if not known.any():
         return values
-    place = np.arange(len(values))
-    return np.interp(place, place[known], values[known])
+    ticks = np.arange(len(values))
+    return np.interp(ticks, ticks[known], values[known])
 
 
 def gaps(values: Array, step_s: float) -> list[slice]:
@@ -101,7 +101,7 @@ class _Flow:
 
 def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) -> Array:
     """One row per key and one column per tick, NaN where a value is unknown."""
-    row = {key: place for place, key in enumerate(keys)}
+    row = {key: index for index, key in enumerate(keys)}
     stacked = np.full((len(keys), len(ticks)), np.nan)
     for tick, (some, values) in enumerate(ticks):
         stacked[[row[key] for key in some], tick] = values
@@ -110,9 +110,9 @@ def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) 
 
 def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array]) -> Timeline:
     """signals: signal -> its values for the workload, (T,), or for its stages, (S, T)."""
-    others = _moves(_filled(signals["partitions"], step_s))
+    partition_changes = _partition_changes(_bridge_gaps(signals["partitions"], step_s))
     flows = [
-        _flow({signal: signals[signal][stage] for signal in _STAGED}, step_s, others)
+        _flow({signal: signals[signal][stage] for signal in _STAGED}, step_s, partition_changes)
         for stage in _summed_stages(signals)
     ]
     input_rate = _combine([flow.input_rate_records_per_s for flow in flows], step_s)
@@ -136,12 +136,12 @@ def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array
     )
 
 
-def _moves(partitions: Array) -> Mask:
+def _partition_changes(partitions: Array) -> Mask:
     """The ticks at which the number of partitions changes; after a long gap, the tick at which it is known again."""
     known = np.flatnonzero(np.isfinite(partitions))
-    moves = np.zeros(len(partitions), dtype=bool)
-    moves[known[1:]] = np.diff(partitions[known]) != 0
-    return moves
+    changes = np.zeros(len(partitions), dtype=bool)
+    changes[known[1:]] = np.diff(partitions[known]) != 0
+    return changes
 
 
 def _summed_stages(signals: Mapping[str, Array]) -> list[int]:
@@ -150,15 +150,15 @@ def _summed_stages(signals: Mapping[str, Array]) -> list[int]:
     return np.flatnonzero(waits | ~waits.any()).tolist()
 
 
-def _flow(signals: Mapping[str, Array], step_s: float, others: Mask) -> _Flow:
-    """signals: signal -> (T,). others: the ticks at which the sum begins to count other partitions, (T,)."""
+def _flow(signals: Mapping[str, Array], step_s: float, partition_changes: Mask) -> _Flow:
+    """signals: signal -> (T,). partition_changes: the ticks at which the sum begins to count other partitions, (T,)."""
     processed, appended, backlog = signals["processed_records"], signals["appended_records"], signals["backlog_records"]
     pace = max(_pace(processed), _pace(appended))
-    throughput = first_known(signals["throughput_records_per_s"], _rate(processed, step_s, pace, others))
+    throughput = first_known(signals["throughput_records_per_s"], _rate(processed, step_s, pace, partition_changes))
     input_rate = first_known(
         signals["input_rate_records_per_s"],
-        _rate(appended, step_s, pace, others),
-        np.maximum(throughput + _change(backlog, pace, others) / (pace * step_s), 0.0),
+        _rate(appended, step_s, pace, partition_changes),
+        np.maximum(throughput + _change(backlog, pace, partition_changes) / (pace * step_s), 0.0),
     )
     return _Flow(
         pace=pace, input_rate_records_per_s=input_rate, throughput_records_per_s=throughput, backlog_records=backlog
@@ -171,14 +171,14 @@ def _combine(stages: Sequence[Array] | Array, step_s: float, how: Callable[..., 
     Before its first and after its last value a stage is 0. The result is NaN in a long gap of any stage, or where all
     stages are unknown.
     """
-    filled = np.stack([_filled(stage, step_s) for stage in stages])
+    filled = np.stack([_bridge_gaps(stage, step_s) for stage in stages])
     known = np.isfinite(filled)
     begun, ends = np.logical_or.accumulate(known, axis=1), np.logical_or.accumulate(known[:, ::-1], axis=1)[:, ::-1]
     unknown = (begun & ends & ~known).any(axis=0) | np.isnan(stages).all(axis=0)
     return np.where(unknown, np.nan, how(np.nan_to_num(filled), axis=0))
 
 
-def _filled(values: Array, step_s: float) -> Array:
+def _bridge_gaps(values: Array, step_s: float) -> Array:
     """The values with short gaps bridged; NaN in longer ones, before the first and after the last."""
     known = np.flatnonzero(np.isfinite(values))
     if not len(known):
@@ -195,23 +195,23 @@ def _pace(counter: Array) -> int:
     return max(int(np.median(np.diff(rises))), 1) if len(rises) > 1 else 1
 
 
-def _change(values: Array, ticks: int, others: Mask) -> Array:
-    """The change over a number of ticks, at their end; NaN for the first ones, and over others."""
+def _change(values: Array, ticks: int, partition_changes: Mask) -> Array:
+    """The change over a number of ticks, at their end; NaN for the first ones, and over a change of the partitions."""
     changed = np.full_like(values, np.nan)
-    before = np.cumsum(others)
+    before = np.cumsum(partition_changes)
     changed[ticks:] = np.where(before[ticks:] == before[:-ticks], values[ticks:] - values[:-ticks], np.nan)
     return changed
 
 
-def _rate(counter: Array, step_s: float, ticks: int, others: Mask) -> Array:
-    """Records/s over a number of ticks; over a short gap their mean. NaN where the counter was set back, and at others.
+def _rate(counter: Array, step_s: float, ticks: int, partition_changes: Mask) -> Array:
+    """Records/s over a number of ticks; over a short gap their mean. NaN at partition changes and set-backs.
 
     A counter that restarts near 0, such as that of a restarted process, continues counting.
     """
-    whole = _filled(counter, step_s)
+    whole = _bridge_gaps(counter, step_s)
     risen = np.diff(whole, prepend=np.nan)
-    anew = (risen < 0) & (whole < _ANEW_RATIO * (whole - risen))
-    risen = np.where(others, np.nan, np.where(anew, whole, np.where(risen >= 0, risen, np.nan)))
+    restarts = (risen < 0) & (whole < _RESTART_RATIO * (whole - risen))
+    risen = np.where(partition_changes, np.nan, np.where(restarts, whole, np.where(risen >= 0, risen, np.nan)))
     rate = np.full_like(risen, np.nan)
     if len(risen) >= ticks:
         rate[ticks - 1 :] = np.lib.stride_tricks.sliding_window_view(risen, ticks).mean(axis=1) / step_s
@@ -225,6 +225,6 @@ def _age(at_s: Array, step_s: float, input_rate: Array, backlog: Array) -> Array
     """
     if not np.isfinite(input_rate).any():
         return np.full(len(at_s), np.nan)
-    brought = np.cumsum(interpolate(input_rate)) * step_s
-    age = at_s - np.interp(brought - backlog, brought, at_s)
+    total_input = np.cumsum(interpolate(input_rate)) * step_s
+    age = at_s - np.interp(total_input - backlog, total_input, at_s)
     return np.where(backlog > 0, age, np.where(np.isnan(backlog), np.nan, 0.0))

@@ -90,7 +90,7 @@ class Reader(DataSourceStreamReader):
         with ThreadPoolExecutor(len(runners)) as pool:
             tables = pool.map(partial(_samples, config, ticks), runners.items())
             for number, table in enumerate(tables):
-                yield from pack(table, ticks, heartbeat=number == 0)
+                yield from pack(table, ticks, all_shards=number == 0)
 
 
 def _samples(config: Config, ticks: range, source: tuple[str, SourceRunner]) -> pa.Table:

@@ -18,22 +18,22 @@ from adapter.sources.sample_table import TEXTS, names_in, samples_of
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-def pack(table: pa.Table, ticks: range, heartbeat: bool) -> Iterator[tuple[int, int, bytes]]:
+def pack(table: pa.Table, ticks: range, all_shards: bool) -> Iterator[tuple[int, int, bytes]]:
     """Split a table of samples: (shard key, tick, Arrow stream) for each shard and tick with rows.
 
-    heartbeat: yield every shard and tick, so that missing samples are noticed. A fault of EVERY workload goes to every
+    all_shards: yield every shard and tick, so that missing samples are noticed. A fault of EVERY workload goes to every
     shard. Rows outside the ticks and values that are not finite are left out, so they are unknown.
     """
-    if not len(table) and not heartbeat:
+    if not len(table) and not all_shards:
         return
     names = [*TEXTS, *(name for name in ("source",) if name in table.column_names)]
     numbers = [name for name in ("value", "rank") if name in table.column_names]
     texts = {name: names_in(table, name) for name in names}
     value = table.column("value").to_numpy()
-    own, shared = _places(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
+    own, shared = _row_indices(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
     for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):
         rows = np.concatenate([own[number], shared[number // len(SHARD_KEYS)]])
-        if heartbeat or len(rows):
+        if all_shards or len(rows):
             columns = [_part(texts[name], rows) for name in names]
             counts = [table.column(name).to_numpy()[rows] for name in numbers]
             yield shard, at, _stream(pa.table([*columns, *map(pa.array, counts)], names=[*names, *numbers]))
@@ -86,7 +86,7 @@ def number_columns(table: pa.Table) -> dict[str, Array]:
 def unpack_decisions(streams: Iterable[bytes]) -> DecisionTables:
     """Join the results of pack_decisions of several shards, without the records."""
     tables = [_tables(stream, 2) for stream in streams]
-    whole, stages = (pa.concat_tables([each[place] for each in tables]) for place in range(2))
+    whole, stages = (pa.concat_tables([each[index] for each in tables]) for index in range(2))
     by_name: Any = [("workload", "ascending")]
     return DecisionTables(whole.sort_by(by_name), stages.sort_by([*by_name, ("stage", "ascending")]))
 
@@ -112,18 +112,18 @@ def _part(column: Names, rows: IntArray) -> "pa.DictionaryArray[Any, Any]":
     )
 
 
-def _places(at_s: IntArray, workload: Names, finite: Mask, ticks: range) -> tuple[list[IntArray], list[IntArray]]:
+def _row_indices(at_s: IntArray, workload: Names, finite: Mask, ticks: range) -> tuple[list[IntArray], list[IntArray]]:
     """Row indices: the rows of each (tick, shard), and the rows of each tick that every shard gets."""
     count, last = len(SHARD_KEYS), len(SHARD_KEYS) * len(ticks)
     index = {key: number for number, key in enumerate(SHARD_KEYS)}
     of_name = [last if name == EVERY else index[shard_of(name)] for name in workload.names]
     shard = np.array(of_name, dtype=np.int64)[workload.codes]
     tick = (at_s - ticks.start) // ticks.step
-    # After the places of the shards: one place a tick for rows of every shard, then one for rows to leave out.
-    place = np.where(shard == last, last + tick, tick * count + shard)
-    place[~(np.isin(at_s, list(ticks)) & finite)] = last + len(ticks)
-    order = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[order], np.arange(last + len(ticks)), side="right")
+    # After the groups of the shards: one group a tick for rows of every shard, then one for rows to leave out.
+    group = np.where(shard == last, last + tick, tick * count + shard)
+    group[~(np.isin(at_s, list(ticks)) & finite)] = last + len(ticks)
+    order = np.argsort(group, kind="stable")
+    ends = np.searchsorted(group[order], np.arange(last + len(ticks)), side="right")
     parts = np.split(order, ends)
     return parts[:last], parts[last:]
 

@@ -127,7 +127,7 @@ class SnapshotBuilder:
         names = [each.id for each in config.workloads]
         self._code = dict(zip(names, codes[1:], strict=False))
         self._fleet_codes = codes[1 + len(names) :]
-        self._static: tuple[list[str], bytes] = [], b""
+        self._cache_key: tuple[list[str], bytes] = [], b""
         self._label_codes = self._limits = self._windows = memoryview(b"")
 
     def snapshot(self, at_s: int, streams: Sequence[bytes]) -> Snapshot:
@@ -146,7 +146,7 @@ class SnapshotBuilder:
         workloads: list[Any] = tables.workloads.column("workload").to_pylist()
         row = {workload: number for number, workload in enumerate(workloads)} if len(tables.stages) else {}
         of_stage = [row[workload] for workload in tables.stages.column("workload").to_pylist()]
-        label_codes, error_after_s, window_s = self._of_workloads(workloads, numbers["fleet"])
+        label_codes, error_after_s, window_s = self._cached_columns(workloads, numbers["fleet"])
         return Columns(
             workloads=workloads,
             texts={name: _names(tables.workloads, name) for name in TEXTS},
@@ -160,16 +160,16 @@ class SnapshotBuilder:
             stage_numbers=_known_columns(number_columns(tables.stages)),
         )
 
-    def _of_workloads(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview, memoryview]:
+    def _cached_columns(self, workloads: list[str], fleet: Array) -> tuple[memoryview, memoryview, memoryview]:
         """Label sets, age limits and windows, cached until a workload is added, removed or moves to another fleet."""
-        if self._static != (workloads, fleet.tobytes()):
+        if self._cache_key != (workloads, fleet.tobytes()):
             fleets = [None if isnan(index) else int(index) for index in fleet.tolist()]
             codes = [self._label_code(*each) for each in zip(workloads, fleets, strict=True)]
             rules = [self._rules.of(*each) for each in zip(workloads, fleets, strict=True)]
             self._label_codes = memoryview(np.array(codes, np.uint32).tobytes())
             self._limits = memoryview(np.array([each.error_after_s for each in rules], np.float64).tobytes())
             self._windows = memoryview(np.array([each.rate_window_s for each in rules], np.float64).tobytes())
-            self._static = workloads, fleet.tobytes()
+            self._cache_key = workloads, fleet.tobytes()
         return self._label_codes, self._limits, self._windows
 
     def _label_code(self, workload: str, fleet: int | None) -> int:

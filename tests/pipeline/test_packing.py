@@ -53,7 +53,10 @@ def test_every_shard_and_tick_gets_its_rows_in_any_order_of_sources(
     given_rows: list[Row], chance: random.Random
 ) -> None:
     half = len(given_rows) // 2
-    packed = [*pack(table_of(given_rows[:half]), TICKS, True), *pack(table_of(given_rows[half:]), TICKS, False)]
+    packed = [
+        *pack(table_of(given_rows[:half]), TICKS, all_shards=True),
+        *pack(table_of(given_rows[half:]), TICKS, all_shards=False),
+    ]
     chance.shuffle(packed)
     for shard in SHARD_KEYS:
         found = list(unpack((at_s, stream) for key, at_s, stream in packed if key == shard))
@@ -68,17 +71,17 @@ def test_every_shard_and_tick_gets_its_rows_in_any_order_of_sources(
             assert actual.faults == expected.faults
 
 
-def test_the_heartbeat_reaches_every_shard_in_every_tick() -> None:
-    places = [(shard, at_s) for shard, at_s, _ in pack(table_of([]), TICKS, True)]
-    assert sorted(places) == sorted((shard, at_s) for shard in SHARD_KEYS for at_s in TICKS)
-    assert list(pack(table_of([]), TICKS, False)) == []
+def test_all_shards_get_a_row_in_every_tick() -> None:
+    found = [(shard, at_s) for shard, at_s, _ in pack(table_of([]), TICKS, all_shards=True)]
+    assert sorted(found) == sorted((shard, at_s) for shard in SHARD_KEYS for at_s in TICKS)
+    assert list(pack(table_of([]), TICKS, all_shards=False)) == []
 
 
 def test_rows_of_other_ticks_and_values_that_are_not_finite_are_left_out() -> None:
     """X-06: a value that is not finite is unknown."""
     odd = [Row(99, "a/b", "", "backlog_records", 1.0)]
     odd += [Row(100, "a/b", "", "backlog_records", value) for value in (math.nan, math.inf, -math.inf)]
-    assert list(pack(table_of(odd), TICKS, False)) == []
+    assert list(pack(table_of(odd), TICKS, all_shards=False)) == []
 
 
 numbers = st.floats(width=64)
@@ -99,8 +102,8 @@ def test_unpacked_decisions_are_equal_and_sorted_over_shards(data: st.DataObject
     by_name = {part.text["workload"]: part for part in parts}
     for name, column in number_columns(merged.workloads).items():
         np.testing.assert_equal(column.tolist(), [by_name[each,].numbers[name][0] for each in sorted(names)])
-    places = zip(merged.stages.column("workload").to_pylist(), merged.stages.column("stage").to_pylist(), strict=True)
-    assert list(places) == [(name, stage) for name in sorted(names) for stage in ("map", "sink")]
+    found = zip(merged.stages.column("workload").to_pylist(), merged.stages.column("stage").to_pylist(), strict=True)
+    assert list(found) == [(name, stage) for name in sorted(names) for stage in ("map", "sink")]
 
 
 def _decided(names: list[str], data: st.DataObject) -> Decisions:
