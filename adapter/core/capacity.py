@@ -7,7 +7,7 @@ import numpy as np
 from adapter.core.decisions import CONFIDENCE
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.signals import moves
+from adapter.core.signals import is_processing
 
 SLOTS = 8  # sizes in the table of a stage: about as many as twenty rescales a day visit
 NONE, CARRIED, PRIOR, ESTIMATED, OBSERVED = (float(level) for level in range(len(CONFIDENCE)))
@@ -104,7 +104,7 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     was = _entry(table, observation.workers)
     level = _trust_level(table, observation, exponent)
     rate = _updated_rate(was, level, observation)
-    usable = observation.clean & (observation.workers > 0) & moves(observation.throughput_records_per_s)
+    usable = observation.clean & (observation.workers > 0) & is_processing(observation.throughput_records_per_s)
     rows = np.flatnonzero(usable & ((level > was.trust) | _is_outdated(was, rate, observation.at_s)))
     if not len(rows):
         return table

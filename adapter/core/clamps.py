@@ -131,23 +131,23 @@ def table(
 ) -> tuple[Clamp, ...]:
     """Every bound in its order. Without a current size, the bounds that are relative to it do not apply."""
 
-    def stay(mask: Mask) -> Array:
+    def hold(mask: Mask) -> Array:
         return np.where(mask, current, np.nan)
 
     unhealthy, fed = bound_inputs.sink_unhealthy, range_.by_partitions & ~bound_inputs.held
-    window, missing = np.minimum(whole(bound_inputs.window_workers), current), stay(bound_inputs.misses_metrics)
+    window, missing = np.minimum(whole(bound_inputs.window_workers), current), hold(bound_inputs.misses_metrics)
     return (
         Clamp(Bound.WINDOW, window, None),
         _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
         Clamp(Bound.MINUTE, bound_inputs.minute_workers, bound_inputs.minute_workers),
-        Clamp(Bound.PAUSE, stay(bound_inputs.no_down), stay(bound_inputs.no_up)),
-        Clamp(Bound.FAILOVER, stay(bound_inputs.failover), None),
-        Clamp(Bound.EXPECTED, stay(bound_inputs.expecting), None),
+        Clamp(Bound.PAUSE, hold(bound_inputs.no_down), hold(bound_inputs.no_up)),
+        Clamp(Bound.FAILOVER, hold(bound_inputs.failover), None),
+        Clamp(Bound.EXPECTED, hold(bound_inputs.expecting), None),
         Clamp(Bound.MISSING_METRICS, missing, None),
-        Clamp(Bound.SINK, stay(unhealthy & bound_inputs.behind), stay(unhealthy)),
-        Clamp(Bound.INEFFECTIVE, None, stay(bound_inputs.blocked)),
-        Clamp(Bound.COOLDOWN, stay(bound_inputs.in_down_cooldown), stay(bound_inputs.in_up_cooldown)),
-        Clamp(Bound.BUDGET, stay(bound_inputs.unaffordable), None),
+        Clamp(Bound.SINK, hold(unhealthy & bound_inputs.behind), hold(unhealthy)),
+        Clamp(Bound.INEFFECTIVE, None, hold(bound_inputs.blocked)),
+        Clamp(Bound.COOLDOWN, hold(bound_inputs.in_down_cooldown), hold(bound_inputs.in_up_cooldown)),
+        Clamp(Bound.BUDGET, hold(bound_inputs.unaffordable), None),
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),

@@ -19,7 +19,7 @@ from adapter.core.relayed_load import fullest_load
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
-from adapter.core.signals import moves
+from adapter.core.signals import is_processing
 from adapter.core.stage_reports import misses_stage
 from adapter.core.state import WorkerCounts
 from adapter.core.window_rates import input_rise
@@ -91,7 +91,7 @@ def decision_input(tick: Tick) -> DecisionInput:
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
-            stands=_stands_alone(tick),
+            stands=_is_stuck_alone(tick),
             hottest_utilization_ratio=_hottest_utilization(tick),
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
         ),
@@ -202,8 +202,8 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
         rates_known=tick.partitions_only | every(tick.rates_known, tick.sized, workload_index, count),
         excess_input=some(tick.sized & _has_excess_input(tick), workload_index, count),
         discontinuous=some(tick.sized & tick.discontinuous, workload_index, count),
-        nothing_moves=some(tick.sized & _stands(tick), workload_index, count)
-        & ~_some_stage_moves(tick)
+        nothing_moves=some(tick.sized & _is_stuck(tick), workload_index, count)
+        & ~_some_stage_processes(tick)
         & (tick.current_workers > 0),
         rules=rules,
     )
@@ -214,27 +214,27 @@ def _hottest_utilization(tick: Tick) -> Array:
     return largest(tick.now.utilization_ratio, tick.workload_index, len(tick.workers))[tick.workload_index]
 
 
-def _stands(tick: Tick) -> Mask:
+def _is_stuck(tick: Tick) -> Mask:
     """Whether a backlog of a stage waits and nothing is processed."""
-    idle = (tick.signals.throughput_records_per_s >= 0) & ~_stage_moves(tick)
-    stands: Mask = idle & (tick.signals.due_backlog_records > 0)
-    return stands
+    idle = (tick.signals.throughput_records_per_s >= 0) & ~_is_stage_processing(tick)
+    stuck: Mask = idle & (tick.signals.due_backlog_records > 0)
+    return stuck
 
 
-def _stands_alone(tick: Tick) -> Mask:
-    """Whether a stage stands while another stage of its workload processes records."""
-    alone: Mask = _stands(tick) & _some_stage_moves(tick)[tick.workload_index] & (tick.stage_rules.safety != 0)
+def _is_stuck_alone(tick: Tick) -> Mask:
+    """Whether a stage is stuck while another stage of its workload processes records."""
+    alone: Mask = _is_stuck(tick) & _some_stage_processes(tick)[tick.workload_index] & (tick.stage_rules.safety != 0)
     return alone
 
 
-def _some_stage_moves(tick: Tick) -> Mask:
+def _some_stage_processes(tick: Tick) -> Mask:
     """Whether a stage of each workload processes records."""
-    return some(_stage_moves(tick), tick.workload_index, len(tick.workers))
+    return some(_is_stage_processing(tick), tick.workload_index, len(tick.workers))
 
 
-def _stage_moves(tick: Tick) -> Mask:
-    moving: Mask = moves(tick.signals.throughput_records_per_s) | tick.rates.progressed
-    return moving
+def _is_stage_processing(tick: Tick) -> Mask:
+    processing: Mask = is_processing(tick.signals.throughput_records_per_s) | tick.rates.progressed
+    return processing
 
 
 def _workers_in_flight(counts: WorkerCounts) -> Mask:

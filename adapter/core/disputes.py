@@ -17,11 +17,11 @@ def disputes(tick: Tick, reported: Mapping[str, Dispute]) -> tuple[str, ...]:
         return ("",) * len(names)
     throughput = largest(tick.signals.throughput_records_per_s, tick.workload_index, len(names)).tolist()
     return tuple(
-        reported[name].sentence if name in reported and _matters(reported[name], each) else ""
+        reported[name].sentence if name in reported and _is_significant(reported[name], each) else ""
         for name, each in zip(names, throughput, strict=True)
     )
 
 
-def _matters(dispute: Dispute, throughput_records_per_s: float) -> bool:
-    # Without a throughput (NaN), the usual difference between two commits is unknown: the dispute does not matter.
+def _is_significant(dispute: Dispute, throughput_records_per_s: float) -> bool:
+    # Without a throughput (NaN), the usual difference between two commits is unknown: the dispute is not significant.
     return dispute.records > _LEAST_RECORDS and dispute.records > _USUAL_S * throughput_records_per_s

@@ -76,20 +76,20 @@ def _observation(tick: Tick, *, minute: bool) -> Observation:
         throughput_records_per_s=np.where((exceeded | tick.behind) & ~tick.saturated, latest, throughput),
         utilization_ratio=np.where(_is_changing(tick), np.nan, _busiest(tick)),
         saturated=tick.behind,
-        doubtful=_perhaps_slow(tick)[tick.workload_index] | (tick.warm_age_s < tick.stage_rules.rate_window_s),
+        doubtful=_may_be_slow(tick)[tick.workload_index] | (tick.warm_age_s < tick.stage_rules.rate_window_s),
         overloaded=exceeded,
-        clean=tick.rates_known & ~tick.discontinuous & healthy & (minute | _hardly_known(tick)),
+        clean=tick.rates_known & ~tick.discontinuous & healthy & (minute | _is_capacity_uncertain(tick)),
     )
 
 
-def _hardly_known(tick: Tick) -> Mask:
+def _is_capacity_uncertain(tick: Tick) -> Mask:
     """Whether the capacity of the present size is not proven, or a full stage shows it, perhaps for the first time.
 
     A job that rescales as soon as it is warm is never warm in a whole window: its newest throughput is an estimate.
     """
     trust = trust_at(tick.state.slow.table, tick.workers[tick.workload_index])
-    hardly_known: Mask = (trust <= CARRIED) | (tick.behind & (~tick.saturated | (trust < OBSERVED)))
-    return hardly_known
+    uncertain: Mask = (trust <= CARRIED) | (tick.behind & (~tick.saturated | (trust < OBSERVED)))
+    return uncertain
 
 
 def _busiest(tick: Tick) -> Array:
@@ -109,7 +109,7 @@ def _is_changing(tick: Tick) -> Mask:
     return changing
 
 
-def _perhaps_slow(tick: Tick) -> Mask:
+def _may_be_slow(tick: Tick) -> Mask:
     """Whether each workload rescaled or stopped recently, and its warm-up or metric delay is unknown."""
     fast = tick.state.fast
     recent: Mask = tick.at_s - np.fmax(fast.changed_at_s, fast.disturbed_at_s) < _LONGEST_SLOW_S
@@ -190,7 +190,7 @@ def _is_conclusive(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= _LONGEST_TRIAL_S
-    full = (tick.behind & is_overloaded(tick) & ~_perhaps_warming(tick)) | relays
+    full = (tick.behind & is_overloaded(tick) & ~_may_be_warming_up(tick)) | relays
     return full & recent & _has_more_workers(tick, trial)
 
 
@@ -200,7 +200,7 @@ def _has_more_workers(tick: Tick, trial: ScaleUpTrial) -> Mask:
     return more
 
 
-def _perhaps_warming(tick: Tick) -> Mask:
+def _may_be_warming_up(tick: Tick) -> Mask:
     """Whether a stage is still becoming faster, or was silent within the rate window and may have been down."""
     latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
     fast = tick.state.fast

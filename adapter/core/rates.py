@@ -58,8 +58,8 @@ def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s
     close, wide = _Steps(at_s, np.where(near, values, np.nan)), _Steps(at_s, np.where(far, values, np.nan))
     return first_known(
         np.where(close.always, close.rate(least_span_s), np.nan),
-        wide.moving(least_span_s, _slope(at_s, np.where(far, values, np.nan))),
-        wide.still(_STILL_SPANS * least_span_s),
+        wide.slope_rate(least_span_s, _slope(at_s, np.where(far, values, np.nan))),
+        wide.zero_rate(_STILL_SPANS * least_span_s),
     )
 
 
@@ -178,13 +178,13 @@ class _Steps:
         known = (self.steps > 0) & (span_s >= least_span_s)
         return np.where(known, (self.last - self.first) / np.where(known, span_s, 1.0), np.nan)
 
-    def moving(self, least_span_s: Array, slope: Array) -> Array:
+    def slope_rate(self, least_span_s: Array, slope: Array) -> Array:
         """The slope of a counter with two steps; 0 if the last step is too long ago."""
         known = (self.steps >= 2) & (self.rose_s - self.began_s >= least_span_s)
         stopped = self.last_s - self.rose_s > 2 * self.longest_s
         return np.where(known, np.where(stopped, 0.0, slope), np.nan)
 
-    def still(self, least_span_s: Array) -> Array:
+    def zero_rate(self, least_span_s: Array) -> Array:
         """0 for a counter that never rose, otherwise NaN."""
         span_s = self.last_s - self.first_s
         return np.where((self.steps == 0) & (span_s > 0) & (span_s >= least_span_s), 0.0, np.nan)

@@ -7,7 +7,7 @@ from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.signals import moves
+from adapter.core.signals import is_processing
 
 
 def stage_load(tick: Tick) -> Array:
@@ -18,10 +18,10 @@ def stage_load(tick: Tick) -> Array:
     with the backlog alone is not full with the input.
     """
     throughput = tick.rates.throughput_records_per_s
-    moving = moves(throughput)
-    own = np.where(moving, tick.rates.input_rate_records_per_s / np.where(moving, throughput, 1.0), np.nan)
+    processing = is_processing(throughput)
+    own = np.where(processing, tick.rates.input_rate_records_per_s / np.where(processing, throughput, 1.0), np.nan)
     load = first_known(own, _source_ratio(tick)[tick.workload_index]) * tick.now.utilization_ratio
-    return np.where(moving, load, np.nan)
+    return np.where(processing, load, np.nan)
 
 
 def true_rate(tick: Tick) -> Array:
@@ -67,5 +67,5 @@ def _source_ratio(tick: Tick) -> Array:
     total = np.zeros((2, len(tick.workers)))
     np.add.at(total[0], tick.workload_index[known], arriving[known])
     np.add.at(total[1], tick.workload_index[known], passing[known])
-    moving = moves(total[1])
-    return np.where(moving, total[0] / np.where(moving, total[1], 1.0), np.nan)
+    processing = is_processing(total[1])
+    return np.where(processing, total[0] / np.where(processing, total[1], 1.0), np.nan)

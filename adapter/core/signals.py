@@ -10,7 +10,7 @@ HORIZON_S = DAY_S  # stands for an infinite time, which a Quantity cannot expres
 _STILL_PER_S = 1e-9  # one record in thirty years: a quotient by less means nothing and may overflow
 
 
-def moves(rate: Array) -> Mask:
+def is_processing(rate: Array) -> Mask:
     """Whether anything is processed at all; False where the rate is unknown."""
     return rate > _STILL_PER_S
 
@@ -56,7 +56,7 @@ def gated_lag_change(change: Array, backlog: Array, threshold: Array) -> Array:
 
 
 def _time_to(backlog: Array, rate: Array) -> Array:
-    moving = moves(rate)
-    times = np.where(moving, backlog / np.where(moving, rate, 1.0), HORIZON_S)
+    processing = is_processing(rate)
+    times = np.where(processing, backlog / np.where(processing, rate, 1.0), HORIZON_S)
     times = np.where(backlog <= 0, 0.0, np.minimum(times, HORIZON_S))
     return np.where(np.isnan(backlog) | np.isnan(rate), np.nan, times)

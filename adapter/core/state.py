@@ -177,11 +177,11 @@ def _metadata(group: Any) -> dict[str, Any]:
     return {f.name: f.metadata for f in fields(group)}
 
 
-def _each(part: Any, change: Callable[[Array], Array]) -> Any:
+def _map_arrays(part: Any, change: Callable[[Array], Array]) -> Any:
     """An array, or a dataclass of arrays, with each array changed."""
     if isinstance(part, np.ndarray):
         return change(part)
-    return replace(part, **{name: _each(getattr(part, name), change) for name, _ in _kinds(type(part))})
+    return replace(part, **{name: _map_arrays(getattr(part, name), change) for name, _ in _kinds(type(part))})
 
 
 def _empty(kind: Any, shape: tuple[int, ...]) -> Any:
@@ -206,28 +206,28 @@ def align(state: State, workloads: tuple[str, ...], stages: tuple[tuple[str, str
     slow = state.slow
     if (slow.workloads, slow.stages) == (workloads, stages):
         return state
-    places = {"stage": _places(slow.stages, stages), "workload": _places(slow.workloads, workloads)}
+    indices = {"stage": _old_indices(slow.stages, stages), "workload": _old_indices(slow.workloads, workloads)}
     named = replace(slow, workloads=workloads, stages=stages)
-    return State(fast=_reorder(state.fast, places), slow=_reorder(named, places))
+    return State(fast=_reorder(state.fast, indices), slow=_reorder(named, indices))
 
 
-def _places(old: tuple[object, ...], new: tuple[object, ...]) -> list[int]:
-    at = {name: place for place, name in enumerate(old)}
+def _old_indices(old: tuple[object, ...], new: tuple[object, ...]) -> list[int]:
+    at = {name: index for index, name in enumerate(old)}
     return [at.get(name, -1) for name in new]
 
 
-def _reorder(group: Any, places: dict[str, list[int]]) -> Any:
+def _reorder(group: Any, indices: dict[str, list[int]]) -> Any:
     """A group with the entries of each array at their new places."""
     axes = {name: known["axis"] for name, known in _metadata(type(group)).items() if known.get("axis")}
-    found = {name: _each(getattr(group, name), partial(_take, places=places[to])) for name, to in axes.items()}
+    found = {name: _map_arrays(getattr(group, name), partial(_pick, indices=indices[to])) for name, to in axes.items()}
     return replace(group, **found)
 
 
-def _take(values: Array, places: list[int]) -> Array:
+def _pick(values: Array, indices: list[int]) -> Array:
     if not values.shape[-1]:
-        return np.full((*values.shape[:-1], len(places)), np.nan)
-    picked = values[..., places]
-    picked[..., [place < 0 for place in places]] = np.nan
+        return np.full((*values.shape[:-1], len(indices)), np.nan)
+    picked = values[..., indices]
+    picked[..., [index < 0 for index in indices]] = np.nan
     return picked
 
 

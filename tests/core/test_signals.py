@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builders import column
 
-from adapter.core.signals import HORIZON_S, backlog_time, drain_time, input_rate, moves
+from adapter.core.signals import HORIZON_S, backlog_time, drain_time, input_rate, is_processing
 
 TIMES = {
     "S0-03 S3-03: backlog / throughput": (180_000, 1000, 180),
@@ -51,4 +51,4 @@ def test_s3_02_input_rate_is_throughput_plus_growth(throughput, growth, expected
 
 
 def test_an_unknown_rate_does_not_move():
-    assert moves(column(nan, 0, 1)).tolist() == [False, False, True]
+    assert is_processing(column(nan, 0, 1)).tolist() == [False, False, True]

@@ -10,7 +10,7 @@ from adapter.core.forecast import Fit, is_trusted
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
-from adapter.core.signals import moves
+from adapter.core.signals import is_processing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +119,12 @@ def keep_up(policy_input: PolicyInput) -> Array:
     Without throughput: M if there is no backlog (X-02), otherwise the maximum (X-01), or one worker to begin with if
     there is none.
     """
-    moving = moves(policy_input.throughput_records_per_s)
-    throughput = np.where(moving, policy_input.throughput_records_per_s, 1.0)
+    processing = is_processing(policy_input.throughput_records_per_s)
+    throughput = np.where(processing, policy_input.throughput_records_per_s, 1.0)
     absorbed = policy_input.workers * (throughput + positive_growth(policy_input)) / throughput
     begun = np.where(policy_input.workers > 0, policy_input.most_workers, 1.0)
     halted = np.where(policy_input.backlog_records > 0, begun, policy_input.workers)
-    return np.where(moving, absorbed, np.where(np.isnan(policy_input.throughput_records_per_s), np.nan, halted))
+    return np.where(processing, absorbed, np.where(np.isnan(policy_input.throughput_records_per_s), np.nan, halted))
 
 
 def catch_up(policy_input: PolicyInput) -> Array:

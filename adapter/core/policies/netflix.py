@@ -38,7 +38,7 @@ from adapter.core.partitions import even_size, whole
 from adapter.core.policies.interface import PolicyInput, PolicyResult, lasting_backlog_time
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
-from adapter.core.signals import moves
+from adapter.core.signals import is_processing
 
 _ANY = 1e9  # times the input: no limit
 _TREND_SIGMAS = 2.0  # a smaller change may be chance
@@ -117,8 +117,8 @@ def _curve(policy_input: PolicyInput, until_s: Array | float) -> Fit:
 def _workers_by_table(policy_input: PolicyInput, rate: Array, late: Mask) -> Array:
     """The workers that carry a rate by the table (S4-23..26); with an empty table the present ones, unless late."""
     workers, throughput = policy_input.workers, policy_input.throughput_records_per_s
-    moving = moves(throughput)
-    first_record = np.where(moving, workers * rate / np.where(moving, throughput, 1.0), workers + 1)
+    processing = is_processing(throughput)
+    first_record = np.where(processing, workers * rate / np.where(processing, throughput, 1.0), workers + 1)
     by_table = size_for(policy_input.table, rate, np.ones_like(rate))  # linear above the table's top (S4-25)
     return first_known(by_table, np.where(late, first_record, workers))
 
@@ -126,8 +126,8 @@ def _workers_by_table(policy_input: PolicyInput, rate: Array, late: Mask) -> Arr
 def _needed_workers(policy_input: PolicyInput, carrying: Array, workload: Array) -> Array:
     """Whole workers that carry the load, stay below the utilization (S4-27) and share the partitions evenly (S4-37)."""
     rules, throughput = policy_input.rules, policy_input.throughput_records_per_s
-    moving = moves(throughput)
-    work = np.where(moving, workload / np.where(moving, throughput, 1.0), 1.0)
+    processing = is_processing(throughput)
+    work = np.where(processing, workload / np.where(processing, throughput, 1.0), 1.0)
     cool = policy_input.workers * policy_input.utilization_ratio * work / rules.sized_utilization_ratio
     cool *= np.where(rules.safety == 0, 1.0, 1 - _MEASURED_WITHIN)
     sized = np.maximum(whole(np.fmax(carrying, cool)), 1.0)
