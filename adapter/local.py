@@ -91,7 +91,9 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
                 fleet.follow(address)
 
         decided = view.watch(stop, ends_s, follow)
-        view.print_line(terminal.summary(view.snapshot(), fleet.moves() if fleet else {}, time.monotonic() - began_s))
+        view.print_line(
+            terminal.summary(view.snapshot(), fleet.worker_counts() if fleet else {}, time.monotonic() - began_s)
+        )
         if not (decided or stop.is_set()):
             raise SetupError(_without_decision(ends_s - began_s, Path(log_of(config))))
 

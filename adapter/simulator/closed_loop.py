@@ -48,7 +48,7 @@ def run(cases: Sequence[SimulatedJob], record: bool = False, begin_s: float = EP
     for step in range(len(cases[0].rate_records_per_s)):
         begins: Mask = np.equal(lead, step)
         if step and begins.any():
-            jobs.tally.forget(begins)
+            jobs.tally.reset(begins)
         result = jobs.step(step)
         jobs.tally.add(result)
         if (step + 1) % STEPS_A_TICK == 0:
@@ -88,12 +88,12 @@ class _Jobs:
             before = fluid.fail(self._world.job_model, before, load, pause_s)
         self._state = after = fluid.step(self._world.job_model, before, load, STEP_S)
         self._restarted_at_s = np.where(after.changes > before.changes, step * STEP_S, self._restarted_at_s)
-        self._observer.look(after)
+        self._observer.observe(after)
         return self._result(step, load, before, after)
 
     def sync(self, tick: int) -> Array:
         """Run the policies and their HPAs once; returns required_workers, shape (L,), NaN for no number."""
-        samples = self._observer.sampled(tick, self._state)
+        samples = self._observer.newest_samples(tick, self._state)
         required, workers = self._autoscalers.sync(tick * TICK_S, samples, self._state)
         self._state = fluid.rescale(self._world.job_model, self._state, workers)
         return required

@@ -78,7 +78,7 @@ class SimulatedFleet:
         with self._lock:
             return tuple(self._events)
 
-    def moves(self) -> dict[str, tuple[int, ...]]:
+    def worker_counts(self) -> dict[str, tuple[int, ...]]:
         """Workload -> its worker counts in order, the one at the start first."""
         counts = {f"{demo.NAMESPACE}/{workload.name}": [workload.workers] for workload in demo.WORKLOADS}
         for event in self.events:

@@ -130,9 +130,9 @@ def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> Job
     """
     changes, state = state.changes, _restarted(model, state, load)
     working_s = np.clip(dt_s - state.pause_left_s, 0.0, dt_s)
-    warmth = _warmth(model, state.warm_s + working_s / 2)
+    warmth = _warm_up_speed(model, state.warm_s + working_s / 2)
     # The flow capacity of the old workers does not apply to new ones that take over without a pause.
-    flowing = _flowing(state, load, warmth, (working_s >= dt_s) & (state.changes == changes))
+    flowing = _processes_on_arrival(state, load, warmth, (working_s >= dt_s) & (state.changes == changes))
     arrived_records = load.rate_records_per_s * dt_s
     processed_records = arrived_records.copy()
     utilization_ratio, busiest_ratio = _flow_busy(load, flowing, warmth)
@@ -142,7 +142,7 @@ def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> Job
     if len(some):
         budget = _work_budget(model, state, load, some, warmth * working_s)
         waiting_records = backlog_records[some] + load.share[some] * arrived_records[some, None]
-        served_records, utilization_ratio[some], busiest_ratio[some] = _served(budget, waiting_records)
+        served_records, utilization_ratio[some], busiest_ratio[some] = _process_waiting(budget, waiting_records)
         backlog_records = backlog_records.copy()
         backlog_records[some] = waiting_records - served_records
         left_records[some] = backlog_records[some].sum(axis=1)
@@ -218,13 +218,13 @@ def _stopped(model: JobModel, state: JobState, load: Conditions, due: Mask, paus
     )
 
 
-def _warmth(model: JobModel, warm_s: Array) -> Array:
+def _warm_up_speed(model: JobModel, warm_s: Array) -> Array:
     """Ratio of the present speed to full speed, shape (L,)."""
     share = np.divide(warm_s, model.warm_up_s, out=np.ones_like(warm_s), where=model.warm_up_s > warm_s)
     return model.warm_up_ratio + (1 - model.warm_up_ratio) * share
 
 
-def _flowing(state: JobState, load: Conditions, warmth: Array, all_of_it: Mask) -> Mask:
+def _processes_on_arrival(state: JobState, load: Conditions, warmth: Array, all_of_it: Mask) -> Mask:
     """Where every record is processed on arrival, shape (L,)."""
     if load.flow_capacity is None:
         return np.zeros(len(warmth), dtype=bool)
@@ -265,7 +265,7 @@ def _work_budget(model: JobModel, state: JobState, load: Conditions, some: IntAr
     )
 
 
-def _served(budget: _WorkBudget, waiting_records: Array) -> tuple[Array, Array, Array]:
+def _process_waiting(budget: _WorkBudget, waiting_records: Array) -> tuple[Array, Array, Array]:
     """Records taken from each partition, shape (L, P); busy time of the mean and of the busiest worker, shape (L,)."""
     owns = owner(waiting_records.shape[1], budget.workers)
     held = by_owner(waiting_records, owns, budget.full_records.shape[1])

@@ -161,9 +161,9 @@ def recommend(hpa: Hpa, memory: Memory, spec_workers: Array, proposal: Array, no
     bounded = np.clip(spec_workers, hpa.min_workers, hpa.max_workers)
     # The controller reads no metric outside of min and max.
     proposal = np.where(bounded == spec_workers, proposal, np.nan)
-    stable = _stabilized(hpa.behavior, memory.proposals or (), spec_workers, proposal, now_s)
+    stable = _stabilize(hpa.behavior, memory.proposals or (), spec_workers, proposal, now_s)
     held = np.where(spec_workers == 0, 0.0, bounded)  # a manual scale to 0 disables autoscaling
-    workers = np.where(np.isnan(proposal), held, _limited(hpa, memory.changes, spec_workers, stable, now_s))
+    workers = np.where(np.isnan(proposal), held, _limit_change(hpa, memory.changes, spec_workers, stable, now_s))
     return workers, _remember(hpa.behavior or Behavior(), memory, workers - spec_workers, proposal, now_s)
 
 
@@ -176,7 +176,7 @@ def _ratio(usage_milli: Array, counted: Array, target_percent: int) -> Array:
     return np.floor(usage_milli * 100 / requested) / target_percent
 
 
-def _stabilized(
+def _stabilize(
     behavior: Behavior | None, proposals: Sequence[_SyncValue], spec_workers: Array, proposal: Array, now_s: float
 ) -> Array:
     """Scale up to the smallest proposal of the up window, down to the largest of the down window."""
@@ -188,7 +188,7 @@ def _stabilized(
     return np.minimum(np.maximum(spec_workers, least), greatest)
 
 
-def _limited(hpa: Hpa, changes: Sequence[_SyncValue], spec_workers: Array, wanted: Array, now_s: float) -> Array:
+def _limit_change(hpa: Hpa, changes: Sequence[_SyncValue], spec_workers: Array, wanted: Array, now_s: float) -> Array:
     if hpa.behavior is None:
         highest, lowest = np.maximum(2.0 * spec_workers, 4.0), np.zeros_like(spec_workers)
     else:
@@ -202,12 +202,14 @@ def _limit(direction: Direction, changes: Sequence[_SyncValue], spec_workers: Ar
     """The size that the rate policies of one direction allow; sign: 1 up, -1 down."""
     if direction.select is Select.DISABLED:
         return spec_workers
-    limits = [_reach(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
+    limits = [_policy_limit(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
     widest = direction.select is Select.MAX
     return reduce(np.maximum if widest == (sign > 0) else np.minimum, limits)
 
 
-def _reach(policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
+def _policy_limit(
+    policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int
+) -> Array:
     """The size that one rate policy allows, relative to the size at the start of its period."""
     start = spec_workers - sum(added for at_s, added in changes if at_s > now_s - policy.period_s)
     if policy.kind == "Pods":

@@ -24,23 +24,23 @@ class Observer:
         self._idle_cpu = world.of_profile("idle_cpu_ratio")
         self._shows_while_down = world.of_profile("shows_while_down") > 0
         self._busy = np.zeros((3, len(self._late)))
-        self._looks = 0
+        self._steps = 0
 
-    def look(self, state: fluid.JobState) -> None:
+    def observe(self, state: fluid.JobState) -> None:
         """Observe one model step. Busy time is a mean over a tick, CPU over the profile's cpu_window_s."""
         idle = np.isnan(state.utilization_ratio)
         cpu = np.where(idle, CPU_WHILE_DOWN_RATIO, self._idle_cpu + (1 - self._idle_cpu) * state.utilization_ratio)
         self._busy += (cpu, np.where(idle, 0.0, state.utilization_ratio), np.where(idle, 0.0, state.busiest_ratio))
-        self._looks += 1
+        self._steps += 1
 
-    def sampled(self, tick: int, state: fluid.JobState) -> dict[str, Array]:
+    def newest_samples(self, tick: int, state: fluid.JobState) -> dict[str, Array]:
         """The newest samples available at a tick, by column, shape (L,); NaN where there are none."""
         appended, processed = np.round(state.appended_records), np.round(state.committed_records)
         processed = np.minimum(processed, appended)
         partition = np.round(state.backlog_records.max(axis=1))
-        cpu, busy, busiest = self._busy / self._looks
+        cpu, busy, busiest = self._busy / self._steps
         now = np.stack([appended, processed, appended - processed, partition, self._cpu(tick, cpu), busy, busiest])
-        self._busy, self._looks = np.zeros_like(self._busy), 0
+        self._busy, self._steps = np.zeros_like(self._busy), 0
         down = (state.pause_left_s > 0) | (state.ready_workers <= 0)
         now[:4, down & ~self._shows_while_down] = np.nan
         now[5:, down] = np.nan

@@ -75,7 +75,7 @@ class _Memory:
     demand_workers: Array | None = None
 
 
-def _fresh(lanes: int) -> _Memory:
+def _empty_memory(lanes: int) -> _Memory:
     return _Memory(*(np.full(lanes, np.nan) for _ in range(3)))
 
 
@@ -90,7 +90,7 @@ class Tally:
     def empty(cls, lanes: int) -> "Tally":
         """A tally of lanes without any step."""
         shapes = {name: (lanes, width) if width > 1 else (lanes,) for name, width in SUMS.items()}
-        return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _fresh(lanes))
+        return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _empty_memory(lanes))
 
     def add(self, moment: StepResult) -> None:
         """Add one step in place. Raises ValueError for a tally from take() or plus(), which has no present step."""
@@ -108,13 +108,13 @@ class Tally:
         _add_recoveries(sums, self.memory, moment)
         _add_elasticity(sums, self.memory, moment)
 
-    def forget(self, lanes: Mask) -> None:
+    def reset(self, lanes: Mask) -> None:
         """Reset some lanes in place, at the end of their lead-in."""
         if self.memory is None:
             raise ValueError("a tally of finished windows begins no more")
         for numbers in self.sums.values():
             numbers[lanes] = 0.0
-        fresh = _fresh(len(lanes))
+        fresh = _empty_memory(len(lanes))
         for name in ("changed_at_s", "direction", "recovering_since_s"):
             setattr(self.memory, name, np.where(lanes, getattr(fresh, name), getattr(self.memory, name)))
 

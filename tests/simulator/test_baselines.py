@@ -369,7 +369,7 @@ def test_flinks_scale_ups_are_immediate_and_end_the_wait_of_scale_downs() -> Non
 )
 def test_alignment_rounds_to_the_partitions(partitions: float, size: float, balanced: float, even: float) -> None:
     found = [Alignment(np.array([float(partitions)]), mode) for mode in ("BALANCED", "EVENLY_SPREAD", "OFF")]
-    assert [float(mode.upwards(np.array([float(size)]))[0]) for mode in found] == [balanced, even, size]
+    assert [float(mode.next_size(np.array([float(size)]))[0]) for mode in found] == [balanced, even, size]
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), min_size=1, max_size=40))

@@ -141,8 +141,8 @@ def test_the_fleet_scales_like_an_hpa_and_records_each_change() -> None:
     assert [(event.at_s, event.workload, event.before, event.after) for event in fleet.events] == [
         (START_S + 5, "demo/sine", 6, 8)
     ]
-    assert fleet.moves()["demo/sine"] == (6, 8)
-    assert fleet.moves()["demo/steady"] == (4,)
+    assert fleet.worker_counts()["demo/sine"] == (6, 8)
+    assert fleet.worker_counts()["demo/steady"] == (4,)
 
 
 def test_a_new_worker_is_ready_only_after_its_start() -> None:
@@ -276,7 +276,7 @@ def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list
     """The sizes of every decided tick and the rescaled workloads, without Spark and HTTP."""
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
-    book = RuleBook(by_workload=dict.fromkeys(fleet.moves(), rules))
+    book = RuleBook(by_workload=dict.fromkeys(fleet.worker_counts(), rules))
     state = EMPTY
     sizes: dict[str, list[float]] = defaultdict(list)
     for at_s in range(START_S - PAST_S + tick_s, START_S + seconds + 1, tick_s):

@@ -44,15 +44,15 @@ def result(visible: Observer, state: fluid.JobState, ticks: int) -> list[Mapping
             appended_records=state.appended_records + 100 * tick,
             committed_records=state.committed_records + 100 * tick,
         )
-        visible.look(now)
-        samples.append(visible.sampled(tick, now))
+        visible.observe(now)
+        samples.append(visible.newest_samples(tick, now))
     return samples
 
 
 def test_counts_are_whole_and_add_up() -> None:
     visible, state = a_visible(CLEAR), replace(a_state(1, 1000.4), backlog_records=np.array([[2.6, 4.8]]))
-    visible.look(state)
-    sample = visible.sampled(1, state)
+    visible.observe(state)
+    sample = visible.newest_samples(1, state)
 
     assert set(sample) == set(COLUMNS)
     assert (sample["appended"], sample["processed"], sample["backlog"]) == (1000, 993, 7)
@@ -62,8 +62,8 @@ def test_counts_are_whole_and_add_up() -> None:
 def test_cpu_and_busy_time_are_means_over_a_tick_and_cpu_has_a_floor() -> None:
     visible = a_visible(CLEAR)
     for utilization in (0.2, 0.4, 0.6):
-        visible.look(a_state(1, 1000, utilization, 2 * utilization - 0.2))
-    sample = visible.sampled(1, a_state(1, 1000))
+        visible.observe(a_state(1, 1000, utilization, 2 * utilization - 0.2))
+    sample = visible.newest_samples(1, a_state(1, 1000))
 
     assert sample["busy"] == pytest.approx(0.4)
     assert sample["busiest"] == pytest.approx(0.6)
@@ -73,8 +73,8 @@ def test_cpu_and_busy_time_are_means_over_a_tick_and_cpu_has_a_floor() -> None:
 def test_a_tick_does_not_count_in_the_next_one() -> None:
     visible = a_visible(CLEAR)
     for utilization in (0.9, 0.1):
-        visible.look(a_state(1, 1000, utilization))
-        sample = visible.sampled(1, a_state(1, 1000))
+        visible.observe(a_state(1, 1000, utilization))
+        sample = visible.newest_samples(1, a_state(1, 1000))
 
     assert sample["busy"] == pytest.approx(0.1)
 
@@ -83,8 +83,8 @@ def test_cpu_is_a_mean_over_the_window_of_the_profile() -> None:
     minute = replace(CLEAR, cpu_window_s=60.0, idle_cpu_ratio=0.0)
     visible, seen = a_visible(replace(minute, cpu_window_s=15.0), minute), []
     for tick, utilization in enumerate((0.1, 0.3, 0.5, 0.7, 0.9), 1):
-        visible.look(a_state(2, 1000, utilization))
-        seen.append(visible.sampled(tick, a_state(2, 1000))["cpu"].tolist())
+        visible.observe(a_state(2, 1000, utilization))
+        seen.append(visible.newest_samples(tick, a_state(2, 1000))["cpu"].tolist())
 
     assert [one for one, _ in seen] == [0.1, 0.3, 0.5, 0.7, 0.9]
     assert [four for _, four in seen] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.6])
@@ -106,8 +106,8 @@ def test_samples_arrive_after_the_metric_delay() -> None:
 def test_a_stopped_job_hides_its_counts_and_a_broker_shows_them(down: dict[str, float]) -> None:
     visible = a_visible(replace(CLEAR, shows_while_down=False), replace(CLEAR, shows_while_down=True))
     state = a_state(2, 1000, np.nan, np.nan, **down)
-    visible.look(state)
-    sample = visible.sampled(1, state)
+    visible.observe(state)
+    sample = visible.newest_samples(1, state)
 
     for name in ("appended", "processed", "backlog", "partition"):
         assert np.isnan(sample[name]).tolist() == [True, False], name
@@ -125,6 +125,6 @@ def test_a_lost_sample_is_unknown_in_every_column() -> None:
 
 def test_a_replay_does_not_lower_the_visible_counts() -> None:
     visible, state = a_visible(CLEAR), a_state(1, 1000, processed_records=400.0)
-    visible.look(state)
+    visible.observe(state)
 
-    assert visible.sampled(1, state)["processed"] == 993
+    assert visible.newest_samples(1, state)["processed"] == 993

@@ -20,7 +20,7 @@ class Alignment:
         for row, count in enumerate(counts.tolist()):
             self._next[row, 1 : count + 1] = [_next(size, count, mode) for size in range(1, count + 1)]
 
-    def upwards(self, sizes: Array) -> Array:
+    def next_size(self, sizes: Array) -> Array:
         """The next suitable size, at least the given one, shape (L,); the given size where there is none."""
         place = np.clip(np.nan_to_num(sizes), 0, self._next.shape[1] - 1).astype(int)
         found = self._next[self._row, place].astype(np.float64)

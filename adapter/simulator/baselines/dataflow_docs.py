@@ -38,17 +38,19 @@ class DataflowDocs:
     def wanted(self, seen: BaselineInput) -> Array:
         """A new size after a full period of backlog, or of idleness, shape (L,)."""
         period, p, workers = self._period, self._parameters, seen.spec_workers
-        period.take(seen, seen.cpu_ratio, self._backlogged(seen))
+        period.take(seen, seen.cpu_ratio, self._has_backlog(seen))
         cpu, backlogged = period.mean(), period.mean(1)
         up = (backlogged == 1) & (cpu > p.up_cpu_ratio)
         down = (backlogged == 0) & (cpu < p.down_cpu_ratio)
         size = np.where(
-            up, np.fmax(self._cleared(workers), workers), np.where(down, workers * cpu / p.down_cpu_ratio, np.nan)
+            up,
+            np.fmax(self._catch_up_workers(workers), workers),
+            np.where(down, workers * cpu / p.down_cpu_ratio, np.nan),
         )
         size = np.clip(whole(size), 1.0, self._job.max_workers)
         return np.where(period.fresh & period.full & (size != workers), size, np.nan)
 
-    def _backlogged(self, seen: BaselineInput) -> Array:
+    def _has_backlog(self, seen: BaselineInput) -> Array:
         """1 where the newest backlog is at least low_backlog_s, 0 where it is less, NaN where it is unknown."""
         recent = self._recent
         recent.take(seen, seen.cpu_ratio)
@@ -56,7 +58,7 @@ class DataflowDocs:
         backlogged = (seen.backlog_records >= least) & (seen.backlog_records > 0)
         return np.where(np.isnan(least), np.nan, backlogged.astype(np.float64))
 
-    def _cleared(self, workers: Array) -> Array:
+    def _catch_up_workers(self, workers: Array) -> Array:
         """Workers that process the input and clear the backlog in clear_s, at the present throughput of a worker."""
         processed = self._period.processed_records_per_s()
         needed = self._period.appended_records_per_s() + self._period.backlog_records() / self._parameters.clear_s

@@ -179,6 +179,6 @@ class Flink:
         most = np.minimum(self._most, np.maximum(current, p.vertex_max_parallelism))
         least = np.minimum(current, p.vertex_min_parallelism)
         size = np.minimum(np.maximum(least, whole(factor * current)), most)
-        aligned = self._alignment.upwards(size)
+        aligned = self._alignment.next_size(size)
         end = np.where(size > current, most, np.minimum(current, most))
         return np.where((size != current) & (aligned <= end), aligned, size)

@@ -43,7 +43,7 @@ class SampleWindow:
         self.running_since_s = np.where(seen.restarting > 0, np.nan, began)
         counts = np.stack([seen.sampled_at_s, seen.appended_records, seen.processed_records, seen.backlog_records])
         usable = np.isfinite(counts).all(axis=0) & np.isfinite(gauges[0]) & (seen.sampled_at_s >= self.running_since_s)
-        empty = np.isnan(self.running_since_s) | (usable & self._fell(counts))
+        empty = np.isnan(self.running_since_s) | (usable & self._is_reset(counts))
         self._oldest = np.where(empty, self._newest + 1, self._oldest)
         self._full_at_s = np.where(empty, np.nan, self._full_at_s)
         self.fresh = usable & ~((counts[_AT] <= self._last[_AT]) & (self._oldest <= self._newest))
@@ -72,7 +72,7 @@ class SampleWindow:
         known = (self.samples > 0) & (totals[1] >= least)
         return np.where(known, totals[0] / np.where(known, totals[1], 1.0), np.nan)
 
-    def _fell(self, counts: Array) -> Mask:
+    def _is_reset(self, counts: Array) -> Mask:
         fell: Mask = (counts[_APPENDED] < self._last[_APPENDED]) | (counts[_PROCESSED] < self._last[_PROCESSED])
         return fell
 
