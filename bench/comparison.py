@@ -70,7 +70,7 @@ class Comparison:
         """Every connection sends its next request as soon as it has an answer. aim: for the requests/s."""
         for connections, stalled in situations:
             load = self._closed_loop_load(connections, stalled)
-            runs = self._in_turn([load] * len(self.contenders))
+            runs = self._run_in_turn([load] * len(self.contenders))
             yield _rate(_situation(connections, stalled), runs, aim)
             is_usual = (connections, stalled) == USUAL
             yield from _latencies("", runs, f"< {self.contenders[1].name}" if is_usual and self.contenders[1:] else "")
@@ -81,7 +81,7 @@ class Comparison:
         """Many concurrent requests of one API server, over HTTP/2 if the server offers it."""
         usual = self._closed_loop_load(*USUAL)
         merged = replace(usual, connections=1, streams=usual.connections)
-        runs = self._in_turn([merged if each.has_http2 else usual for each in self.contenders])
+        runs = self._run_in_turn([merged if each.has_http2 else usual for each in self.contenders])
         yield _rate(f"{usual.connections} at once; Go over HTTP/2", runs, ">= 0.8 times")
         yield from _latencies("", runs)
 
@@ -91,12 +91,12 @@ class Comparison:
         for _ in range(self.repetitions):
             for done, contender in zip(runs, self.contenders, strict=True):
                 time.sleep(REST_S)
-                done.append(self._run(contender, self._uncached(_AS_FAST_AS_POSSIBLE)))
+                done.append(self._run(contender, self._in_new_group(_AS_FAST_AS_POSSIBLE)))
         yield _line(f"{WORKLOADS} HPAs a sync, {SYNC_WORKERS} workers", "s", runs, _took_s, f"<< {SYNC_S:g}")
 
     def spread_sync(self) -> Iterator[Line]:
         """One request per HPA, spread over the period."""
-        runs = [[self._run(each, self._uncached(_SYNC))] for each in self.contenders]
+        runs = [[self._run(each, self._in_new_group(_SYNC))] for each in self.contenders]
         yield from _latencies(f"{WORKLOADS} HPAs over {SYNC_S:g} s", runs)
 
     def discovery(self, what: str) -> Iterator[Line]:
@@ -124,11 +124,11 @@ class Comparison:
             headers=HPA_HEADERS,
         )
 
-    def _uncached(self, load: Load) -> Load:
+    def _in_new_group(self, load: Load) -> Load:
         self.groups += 1
         return replace(load, headers=(*HPA_HEADERS, ("X-Remote-Group", f"sync-{self.groups}")))
 
-    def _in_turn(self, loads: Sequence[Load]) -> Runs:
+    def _run_in_turn(self, loads: Sequence[Load]) -> Runs:
         """loads: by contender."""
         rounds = [list(map(self._run, self.contenders, loads)) for _ in range(self.repetitions)]
         return list(zip(*rounds, strict=True))

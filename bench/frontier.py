@@ -41,7 +41,9 @@ def points(rows: Sequence[Summary], names: Sequence[str]) -> list[FrontierPoint]
     ]
 
 
-def beaten_at(point: FrontierPoint, curve: Sequence[FrontierPoint], slack_ratio: float = 0.0) -> FrontierPoint | None:
+def dominating_point(
+    point: FrontierPoint, curve: Sequence[FrontierPoint], slack_ratio: float = 0.0
+) -> FrontierPoint | None:
     """Find the point of the curve that beats a policy: no late trace, no more worker-hours, no more rescales; or None.
 
     slack_ratio: up to this share more still counts as no more.
@@ -80,7 +82,7 @@ def _cells(point: FrontierPoint, curve: Sequence[FrontierPoint]) -> Iterator[str
     elif point.late_traces:
         yield "late"
     else:
-        at = beaten_at(point, curve)
+        at = dominating_point(point, curve)
         yield "no value" if at is None else at.policy.partition(":")[2].replace("+", ", ")
 
 

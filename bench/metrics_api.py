@@ -55,7 +55,7 @@ def _measure(ours: Replica, programs: Path, arguments: argparse.Namespace, start
     if parts is None:
         yield f"prometheus-adapter or Prometheus is missing: `{prometheus_adapter.BUILD}` builds both\n"
     else:
-        yield from _beside_prometheus_adapter(comparison, parts, ours)
+        yield from _compare_prometheus_adapter(comparison, parts, ours)
     if arguments.only == "prometheus-adapter":
         return
     if (programs / "server").is_file():
@@ -70,7 +70,7 @@ def _measure(ours: Replica, programs: Path, arguments: argparse.Namespace, start
     yield from _lines(comparison, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
 
 
-def _beside_prometheus_adapter(comparison: Comparison, parts: tuple[Path, Path], ours: Replica) -> Iterator[object]:
+def _compare_prometheus_adapter(comparison: Comparison, parts: tuple[Path, Path], ours: Replica) -> Iterator[object]:
     with (
         prometheus_adapter.prometheus_adapter(parts, ours) as other,
         empty_view.empty_view(ours.identities) as least,

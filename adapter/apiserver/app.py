@@ -87,7 +87,7 @@ def create_app(routes: Routes, *, access: Access | None = None, observe: Observe
         app.after_request(_observation(observe))
     app.register_error_handler(StatusError, _status)
     app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(Exception, _crash)
+    app.register_error_handler(Exception, _unhandled_error)
     return app
 
 
@@ -152,7 +152,7 @@ def _other(error: HTTPException) -> StatusError:
     return StatusError(error.code or 500, error.name.replace(" ", ""), error.description or error.name)
 
 
-def _crash(error: Exception) -> Response:
+def _unhandled_error(error: Exception) -> Response:
     """An unforeseen exception: the client gets a Status, and the log gets the traceback."""
     _log.error("a request failed", path=request.path, exc_info=error)
     return _status(internal_error())

@@ -118,8 +118,8 @@ def read(
     Raises HistoryError for no samples, more than MOST_VALUES, or if no workload reads a source that stores past values.
     """
     config = _with_longer_deadlines(select_workloads(config, only))
-    names, notes = _with_a_past(config)
-    without_past = _without_a_past(config, names)
+    names, notes = _sources_with_past(config)
+    without_past = _workloads_without_past(config, names)
     if len(without_past) == len(config.workloads) and not any(fleet.source in names for fleet in config.fleets):
         raise HistoryError(_no_past(without_past))
     samples: list[Samples] = []
@@ -127,7 +127,7 @@ def read(
     cut, values = "", 0
     with ExitStack() as opened:
         sources = {name: opened.enter_context(closing(opener(config, name))) for name in names}
-        for piece in _pieces(ticks):
+        for piece in _split_ticks(ticks):
             try:
                 table = pa.concat_tables(
                     [with_source(_read_piece(source, piece), config, name) for name, source in sources.items()]
@@ -140,7 +140,7 @@ def read(
                 table = table.filter(compute.is_in(table.column("workload"), pa.array((*only, EVERY))))
             values += len(table)
             if values > MOST_VALUES:
-                raise HistoryError(_too_much(piece, ticks))
+                raise HistoryError(_size_message(piece, ticks))
             faults.update(_faults(table))
             samples += samples_by_tick(table, piece)
             progress(len(samples) / len(ticks))
@@ -148,9 +148,9 @@ def read(
         ticks=ticks[: len(samples)], samples=tuple(samples), notes=(*notes, *_sentences(faults)), cut=cut
     )
     if not past.workloads:
-        raise HistoryError(_nothing(past, ticks))
+        raise HistoryError(_empty_message(past, ticks))
     absent = sorted({*(only or (workload.id for workload in config.workloads))} - {*past.workloads})
-    return replace(past, notes=(*past.notes, *(_absence(past, name, without_past) for name in absent)))
+    return replace(past, notes=(*past.notes, *(_absence_message(past, name, without_past) for name in absent)))
 
 
 def _instant(text: str, now_s: float) -> float | None:
@@ -175,7 +175,7 @@ def _with_longer_deadlines(config: Config) -> Config:
     return config.model_copy(update={"sources": longer})
 
 
-def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
+def _sources_with_past(config: Config) -> tuple[list[str], list[str]]:
     """The sources that store past values, and a sentence about each of the others."""
     names = [name for name, source in config.sources.items() if source.kind in KINDS_WITH_PAST]
     notes = [
@@ -186,7 +186,7 @@ def _with_a_past(config: Config) -> tuple[list[str], list[str]]:
     return names, notes
 
 
-def _without_a_past(config: Config, names: Collection[str]) -> list[str]:
+def _workloads_without_past(config: Config, names: Collection[str]) -> list[str]:
     """The workloads that read none of these sources."""
     return [each.id for each in config.workloads if not any(entry.source in names for entry in each.read)]
 
@@ -198,7 +198,7 @@ def _no_past(workloads: Sequence[str]) -> str:
     return f"{who}: no source in `read` stores past values; {_ADVICE}"
 
 
-def _pieces(ticks: range) -> Iterator[range]:
+def _split_ticks(ticks: range) -> Iterator[range]:
     return (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS))
 
 
@@ -226,12 +226,12 @@ def _sentences(faults: Counter[tuple[str, str]]) -> Iterator[str]:
         yield f"{text}{times}" if workload == EVERY else f"{workload}: {text}{times}"
 
 
-def _too_much(piece: range, ticks: range) -> str:
+def _size_message(piece: range, ticks: range) -> str:
     done = f"{_at(piece[-1])} of {_at(ticks[-1])}"
     return f"more than {MOST_VALUES} values up to {done}; choose a shorter period, or name one --workload"
 
 
-def _absence(past: RecordedHistory, name: str, without_past: Collection[str]) -> str:
+def _absence_message(past: RecordedHistory, name: str, without_past: Collection[str]) -> str:
     """Why a workload has no sample."""
     if name in without_past:
         return _no_past([name])
@@ -241,7 +241,7 @@ def _absence(past: RecordedHistory, name: str, without_past: Collection[str]) ->
     )
 
 
-def _nothing(past: RecordedHistory, ticks: range) -> str:
+def _empty_message(past: RecordedHistory, ticks: range) -> str:
     why: Sequence[str] = (*((past.cut,) if past.cut else ()), *past.notes)
     cause = f": {'; '.join(why)}" if why else "; did the workloads have other names or labels then?"
     return f"no sample of any workload from {_at(ticks[0])} to {_at(ticks[-1])}{cause}"

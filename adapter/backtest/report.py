@@ -37,7 +37,7 @@ class ReportError(AdapterError):
 
 def probe(path: Path) -> None:
     """Check, before any work, that a report can be written. Raises ReportError."""
-    with _staged(path) as parts:
+    with _temporary_files(path) as parts:
         for part in parts:
             part.touch()
 
@@ -45,7 +45,7 @@ def probe(path: Path) -> None:
 def write(path: Path, report: Report) -> tuple[Path, ...]:
     """Write the page and its tables; returns the files, the page first. Raises ReportError."""
     tables = ((_SCORES, _scores(report)), (_CHANGES, _changes(report)), (_SERIES, _series(report)))
-    with _staged(path) as parts:
+    with _temporary_files(path) as parts:
         parts[0].write_text(page(report), encoding="utf-8")
         for part, (header, rows) in zip(parts[1:], tables, strict=True):
             _table(part, header, rows)
@@ -62,7 +62,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _staged(path: Path) -> Iterator[tuple[Path, ...]]:
+def _temporary_files(path: Path) -> Iterator[tuple[Path, ...]]:
     """Paths in a temporary folder from which the files are moved into place. Raises ReportError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

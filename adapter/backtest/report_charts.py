@@ -78,7 +78,7 @@ def _workers(track: Track, colour: int, axis: str) -> Figure:
     at_s, workers, why = _steps(track)
     line = {"shape": "hv", "width": 1.8, "dash": _dash(colour)}
     curve = _curve(track.name, at_s, workers, axis) | _style(colour) | {"line": line, "legendgroup": track.name}
-    texts = [f"<br>{_wrapped(sentence)}" if sentence else "" for sentence in why]
+    texts = [f"<br>{_wrap(sentence)}" if sentence else "" for sentence in why]
     return curve | {
         "text": texts,
         "hovertemplate": _hover(track, "%{y:~g} workers%{text}"),
@@ -177,5 +177,5 @@ def _target_line(target_s: float) -> Figure:
     return {"shapes": [line], "annotations": [text]}
 
 
-def _wrapped(sentence: str) -> str:
+def _wrap(sentence: str) -> str:
     return "<br>".join(html.escape(line) for line in textwrap.wrap(sentence, _LINE_CHARACTERS))

@@ -80,12 +80,12 @@ def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
 def load(folder: Path, units: Iterable[Unit]) -> Columns:
     """The results of units of one kind, sorted by id, without duplicates. Raises ResultsError."""
     wanted = {unit.id for unit in units}
-    found = [table for table in (_taken(table, wanted) for table in _tables(folder)) if table.num_rows]
+    found = [table for table in (_take_rows(table, wanted) for table in _tables(folder)) if table.num_rows]
     whole = pa.concat_tables(found).sort_by("id")
     return {name: _numbers(whole[name]) for name in whole.column_names}
 
 
-def _taken(table: pa.Table, wanted: set[str]) -> pa.Table:
+def _take_rows(table: pa.Table, wanted: set[str]) -> pa.Table:
     """The rows of the wanted ids; removes these ids from `wanted`."""
     places = [place for place, name in enumerate(table["id"].to_pylist()) if name in wanted]
     taken = table.take(pa.array(places, pa.int64()))

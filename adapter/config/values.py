@@ -131,7 +131,7 @@ def _instant(value: object) -> object:
         raise refusal(f"expected a time such as 2026-01-31T18:00:00Z, got {value_text(value)}") from error
 
 
-def _zoned(value: datetime) -> datetime:
+def _require_zone(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise refusal(f"expected a time with its zone, got {value.isoformat()}; add Z or an offset such as +02:00")
     return value
@@ -185,7 +185,7 @@ PrometheusUrl = Annotated[Url, AfterValidator(_prometheus_url)]
 Brokers = Annotated[str, Field(min_length=1), AfterValidator(_brokers)]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]
-Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_zoned)]
+Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_require_zone)]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = get_args(Day)
 TimeOfDay = Annotated[  # minutes after midnight

@@ -74,8 +74,8 @@ def next_step(found: Found, lifetimes: Lifetimes, now_s: float) -> Step | None:
     """The next step; None if there is nothing to do now."""
     authority = found.authority
     if authority is None or authority.is_due(now_s):
-        return MakeAuthority(_unexpired(_known(found), now_s)[: MOST_AUTHORITIES - 1])
-    trusted = _trusted(authority, found.trusted, lifetimes, now_s)
+        return MakeAuthority(_drop_expired(_known(found), now_s)[: MOST_AUTHORITIES - 1])
+    trusted = _trusted_cas(authority, found.trusted, lifetimes, now_s)
     if trusted != found.trusted:
         return Trust(trusted)
     paths = tuple(name for name, bundle in found.published.items() if bundle != trusted)
@@ -95,16 +95,16 @@ def _known(found: Found) -> Bundle:
     return tuple(sorted(known, key=lambda each: each.not_valid_before_utc, reverse=True))
 
 
-def _unexpired(bundle: Bundle, now_s: float) -> Bundle:
+def _drop_expired(bundle: Bundle, now_s: float) -> Bundle:
     return tuple(each for each in bundle if ends_s(each) > now_s)
 
 
-def _trusted(authority: KeyPair, bundle: Bundle, lifetimes: Lifetimes, now_s: float) -> Bundle:
+def _trusted_cas(authority: KeyPair, bundle: Bundle, lifetimes: Lifetimes, now_s: float) -> Bundle:
     """The CA, and those before it until every leaf of theirs has expired."""
     ours = authority.certificate
     if now_s >= authority.issued_s + lifetimes.publish_s + lifetimes.leaf_s:
         return (ours,)
-    return (ours, *(each for each in _unexpired(bundle, now_s) if each != ours))
+    return (ours, *(each for each in _drop_expired(bundle, now_s) if each != ours))
 
 
 def _is_due(leaf: KeyPair | None, host: str, authority: KeyPair, now_s: float) -> bool:

@@ -46,13 +46,13 @@ def check(apis: Sequence[str], workload: str, kubeconfig: str | None) -> Iterato
     cluster = ClusterApi(kubeconfig)
     try:
         for each in apis:
-            yield _discovered(cluster.get, APIS[each])
-            yield _answered(cluster.get, APIS[each], namespace, name)
+            yield _check_discovery(cluster.get, APIS[each])
+            yield _check_metric(cluster.get, APIS[each], namespace, name)
     finally:
         cluster.close()
 
 
-def _discovered(get: Get, api: _Api) -> str:
+def _check_discovery(get: Get, api: _Api) -> str:
     path = f"/apis/{api.version}"
     status, document = get(path)
     if status == 404:
@@ -70,7 +70,7 @@ def _discovered(get: Get, api: _Api) -> str:
     return f"{path}: the cluster lists {api.name}"
 
 
-def _answered(get: Get, api: _Api, namespace: str, name: str) -> str:
+def _check_metric(get: Get, api: _Api, namespace: str, name: str) -> str:
     path = api.path(namespace, name)
     status, document = get(path)
     if status == 200 and (numbers := _values(document, "items", "value")):

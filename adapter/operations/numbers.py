@@ -64,7 +64,7 @@ def summary(recorded: RecordedDecision) -> TextSection:
         f"{decision.workload}, policy {decision.policy}",
         (
             Row(name="required workers", value=number(recorded.served), note=_origin(recorded)),
-            Row(name="allowed", value=limits, note=_limited(recorded)),
+            Row(name="allowed", value=limits, note=_limit_text(recorded)),
             Row(name="workers", value=_current(recorded), note=states),
             *([Row(name="deciding stage", value=decision.stage)] if decision.stage else []),
             *([Row(name="bottleneck", value=decision.bottleneck)] if decision.bottleneck else []),
@@ -101,7 +101,7 @@ def terms(recorded: RecordedDecision) -> TextSection:
         "wanted": policy_result.wanted_workers,
         "scale-down window": recorded.columns["workload_status.peak_workers"],
     }
-    notes = {"needed": _rounding(recorded), "wanted": _unchanged(recorded), "scale-down window": "no fewer workers"}
+    notes = {"needed": _rounding(recorded), "wanted": _hold_text(recorded), "scale-down window": "no fewer workers"}
     rows = [
         Row(name=name, value=_size(known(size)), note=notes.get(name, ""))
         for name, size in sizes.items()
@@ -140,7 +140,7 @@ def _rounding(recorded: RecordedDecision) -> str:
     return f"rounded {direction} from {_size(plain)}: spreads {number(partitions)} partitions evenly"
 
 
-def _unchanged(recorded: RecordedDecision) -> str:
+def _hold_text(recorded: RecordedDecision) -> str:
     """Why the policy wants the present size, where it differs from the needed one."""
     decision = recorded.decision
     is_kept = decision.wanted_workers == decision.reference_workers != decision.needed_workers is not None
@@ -166,7 +166,7 @@ def _current(recorded: RecordedDecision) -> str:
     return UNKNOWN if current is None else number(current)
 
 
-def _limited(recorded: RecordedDecision) -> str:
+def _limit_text(recorded: RecordedDecision) -> str:
     decided = recorded.decision
     most_by = "the partitions" if recorded.by_partitions else recorded.most_by
     range_ = f"{recorded.least_by} to {most_by}"

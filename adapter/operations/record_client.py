@@ -46,7 +46,7 @@ def address_of(config: Config) -> Address:
         url, ca_file = serving.snapshot_url, serving.snapshot_ca_file
         return Address(url=url, ca_file=ca_file, token_file=token_file, command=command)
     scheme = "http" if settings.cert_file is None else "https"
-    url = f"{scheme}://{_reachable(settings.host)}:{settings.port}"
+    url = f"{scheme}://{_connect_host(settings.host)}:{settings.port}"
     return Address(url=url, token_file=settings.token_file, command=command)
 
 
@@ -75,7 +75,7 @@ def _get(address: Address, path: str) -> tuple[int, bytes]:
     ends_s = time.monotonic() + _DEADLINE_S
     try:
         with (
-            httpx.Client(verify=_trusted(address), timeout=_DEADLINE_S, trust_env=False) as client,
+            httpx.Client(verify=_ssl_context(address), timeout=_DEADLINE_S, trust_env=False) as client,
             client.stream("GET", url + path, headers={**ACCEPTED, **_headers(address)}) as answer,
         ):
             return answer.status_code, read_body(answer, BytesIO(), ends_s).getvalue()
@@ -103,7 +103,7 @@ def _headers(address: Address) -> Mapping[str, str]:
         raise AdapterError(f"the token file {address.token_file} cannot be read: {error}") from error
 
 
-def _trusted(address: Address) -> ssl.SSLContext:
+def _ssl_context(address: Address) -> ssl.SSLContext:
     try:
         return client_context(address.ca_file)
     except (OSError, ValueError) as error:
@@ -119,7 +119,7 @@ def _parse_object(body: bytes) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _reachable(host: str) -> str:
+def _connect_host(host: str) -> str:
     """The address to connect to for an address to listen on."""
     try:
         listening = ip_address(host)

@@ -86,7 +86,7 @@ def _rule(recorded: RecordedDecision, name: str) -> str:
     return f"{name} {with_unit(name, recorded.rule(name))}"
 
 
-def _paused(recorded: RecordedDecision) -> str:
+def _pause_text(recorded: RecordedDecision) -> str:
     up, down = (recorded.number(f"workload_status.{name}") for name in ("no_up", "no_down"))
     return f"scale-ups paused: {yes_or_no(up)}, scale-downs paused: {yes_or_no(down)}"
 
@@ -101,17 +101,17 @@ def _sample_age(*rules: str) -> InputText:
     )
 
 
-def _worker_count_age(recorded: RecordedDecision) -> str:
+def _worker_count_text(recorded: RecordedDecision) -> str:
     return f"counted {ago(recorded.number('gate_inputs.workers_age_s'))}, {_rule(recorded, 'stale_after_s')}"
 
 
-def _failed(recorded: RecordedDecision) -> str:
+def _failure_text(recorded: RecordedDecision) -> str:
     failures = recorded.number("gate_inputs.failures")
     restarts = "restarts unknown" if failures is None else f"{number(failures)} restarts"
     return f"{restarts}, {_rule(recorded, 'max_failures')}"
 
 
-def _present(recorded: RecordedDecision) -> str:
+def _readiness_text(recorded: RecordedDecision) -> str:
     ready, desired = recorded.decision.ready_workers, recorded.number("workload_status.current_workers")
     changed_age_s = recorded.number("gate_inputs.spec_changed_age_s")
     present = "workers unknown"
@@ -122,13 +122,13 @@ def _present(recorded: RecordedDecision) -> str:
     return f"{present}, {changed}, {_rule(recorded, 'in_flight_timeout_s')}"
 
 
-def _settled(recorded: RecordedDecision) -> str:
+def _settling_text(recorded: RecordedDecision) -> str:
     settles_s = with_unit("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
     changed = f"last change or stop {ago(recorded.number('gate_inputs.changed_age_s'))}"
     return _with_excess_input(f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}", recorded)
 
 
-def _rates_known(recorded: RecordedDecision) -> str:
+def _rates_text(recorded: RecordedDecision) -> str:
     return _with_excess_input(f"rates are known: {yes_or_no(recorded.number('gate_inputs.rates_known'))}", recorded)
 
 
@@ -140,18 +140,18 @@ def _with_excess_input(text: str, recorded: RecordedDecision) -> str:
 
 # One a row of gates.table, in its order.
 _INPUT_TEXTS: tuple[InputText, ...] = (
-    _paused,
+    _pause_text,
     _mask("in an excluded period", "gate_inputs.excluded"),
     _sample_age(),
     _sample_age("error_after_s"),
     _sample_age(),
-    _worker_count_age,
+    _worker_count_text,
     _mask("the job reports that it is not running", "gate_inputs.stopped"),
-    _failed,
-    _present,
-    _present,
+    _failure_text,
+    _readiness_text,
+    _readiness_text,
     _mask("a backlog waits and nothing moves", "gate_inputs.nothing_moves"),
-    _settled,
-    _rates_known,
+    _settling_text,
+    _rates_text,
     _mask("the backlog jumped more than the input explains", "gate_inputs.discontinuous"),
 )

@@ -61,7 +61,7 @@ class Lookup:
         """The number of candidates with one of the values of a term."""
         if term is None or term.key == "workload":
             return len(self._candidates(term))
-        return sum(map(len, self._indexed(term)))
+        return sum(map(len, self._index_matches(term)))
 
     def _candidates(self, term: Requirement | None) -> Sequence[Candidate]:
         """The candidates with one of the values of a term; all without a term."""
@@ -69,9 +69,9 @@ class Lookup:
             return self._all.candidates
         if term.key == "workload":
             return self._namespace.candidates(term.values, stages=self._stages)
-        return list(chain.from_iterable(self._indexed(term)))
+        return list(chain.from_iterable(self._index_matches(term)))
 
-    def _indexed(self, term: Requirement) -> Iterator[Sequence[Candidate]]:
+    def _index_matches(self, term: Requirement) -> Iterator[Sequence[Candidate]]:
         index = self._all.by(term.key)
         return (index.get(value, ()) for value in term.values)
 

@@ -89,7 +89,7 @@ class Telemetry:
         """
         key = (metric if metric in METRICS or not metric else "other", code, group)
         # Looking for a series by its labels costs more than counting.
-        requests, seconds = self._series.get(key) or self._found(key)
+        requests, seconds = self._series.get(key) or self._add_counters(key)
         requests.inc()
         seconds.observe(took_s)
 
@@ -98,7 +98,7 @@ class Telemetry:
         text = generate_latest(self._registry)
         return text if self._workloads is None else text + self._workloads.current()
 
-    def _found(self, key: tuple[str, int, str]) -> tuple[Counter, Histogram]:
+    def _add_counters(self, key: tuple[str, int, str]) -> tuple[Counter, Histogram]:
         metric, code, group = key
         series = self._requests.labels(metric, str(code), group), self._seconds.labels(metric, f"{code // 100}xx")
         self._series[key] = series

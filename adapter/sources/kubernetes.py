@@ -188,7 +188,7 @@ class KubernetesReader:
         key = (target.api_version, target.kind)
         if key not in self._plurals:
             path = _root(target.api_version)
-            kinds = _as(_Kinds, self._request(path, {}), path).resources
+            kinds = _convert(_Kinds, self._request(path, {}), path).resources
             plurals = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
             if not plurals:
                 raise RefusedError(HTTPStatus.NOT_FOUND, path, f"no kind {target.kind}")
@@ -199,7 +199,7 @@ class KubernetesReader:
         limit, start = _PAGE, dict[str, str]()
         while True:
             try:
-                page = _as(_Page, self._request(path, {"limit": str(limit), **start}), path)
+                page = _convert(_Page, self._request(path, {"limit": str(limit), **start}), path)
             except _LargeAnswerError:
                 if limit == 1:
                     raise
@@ -253,7 +253,7 @@ def _open_client(name: str, settings: KubernetesSource) -> Get:
     return get
 
 
-def _as(form: type[_T], answer: Any, path: str) -> _T:
+def _convert(form: type[_T], answer: Any, path: str) -> _T:
     try:
         return msgspec.convert(answer, type=form)
     except msgspec.ValidationError as error:

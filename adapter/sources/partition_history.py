@@ -56,20 +56,20 @@ def advance(history: Partitions, at_s: int, positions: Iterable[Position], windo
     history = history if at_s > newest_s else Partitions()
     current = sorted(positions, key=lambda position: position.key)
     before = {each.position.key: each for each in history.partitions}
-    commits = Counter(each.key[0] for each in current if each.key in before and _moved(before[each.key], each))
+    commits = Counter(each.key[0] for each in current if each.key in before and _has_advanced(before[each.key], each))
     partitions = tuple(_next(before.get(each.key), at_s, each, commits[each.key[0]] > 0) for each in current)
     are_same = before.keys() == {position.key for position in current}
     ends = [each for each in history.ends if are_same and each[0] >= at_s - window_s]
     return Partitions(partitions, (*ends, (at_s, tuple(position.latest for position in current))))
 
 
-def _moved(before: _Partition, position: Position) -> bool:
+def _has_advanced(before: _Partition, position: Position) -> bool:
     return before.position.committed != position.committed
 
 
 def _next(before: _Partition | None, at_s: int, position: Position, group_committed: bool) -> _Partition:
     waits = position.committed is not None and position.backlog("latest") > 0
-    if before is None or before.waiting_since_s is None or not waits or _moved(before, position):
+    if before is None or before.waiting_since_s is None or not waits or _has_advanced(before, position):
         unchanged = before is not None and before.position == position
         return _Partition(position, unchanged, at_s if waits else None)
     commits = before.commits_of_others + group_committed
@@ -92,12 +92,12 @@ def stuck_backlog(history: Partitions, window_s: int) -> int | None:
         and history.ends[-1][0] - each.waiting_since_s >= window_s
         and each.commits_of_others >= _COMMITS_OF_OTHERS
     )
-    return stuck if stuck or _spans(history, window_s) else None
+    return stuck if stuck or _covers(history, window_s) else None
 
 
 def hottest_ratio(history: Partitions, window_s: int) -> float | None:
     """Records that arrived in the heaviest partition / in the mean one; None without records or a whole window."""
-    if not _spans(history, window_s):
+    if not _covers(history, window_s):
         return None
     arrived = [max(0, last - first) for first, last in zip(history.ends[0][1], history.ends[-1][1], strict=True)]
     return max(arrived) * len(arrived) / sum(arrived) if sum(arrived) > 0 else None
@@ -124,5 +124,5 @@ def _lag(position: Position) -> int | None:
     return None if position.committed is None else position.latest - max(position.committed, position.earliest)
 
 
-def _spans(history: Partitions, window_s: int) -> bool:
+def _covers(history: Partitions, window_s: int) -> bool:
     return len(history.ends) > 1 and history.ends[-1][0] - history.ends[0][0] >= window_s / 2

@@ -84,12 +84,12 @@ def check(config: Config) -> list[str]:
     faults = []
     for name, source in config.sources.items():
         if isinstance(source, PrometheusSource):
-            for path, reads in _configured(config, name):
+            for path, reads in _configured_reads(config, name):
                 faults += [f"{path}.{fault}" for fault in _faults(reads, source.query_language == "promql")]
     return faults or _duplicates(config)  # a faulty preset hides which signals an entry reads
 
 
-def _configured(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
+def _configured_reads(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
     for i, workload in enumerate(config.workloads):
         for j, reading in enumerate(workload.read):
             if isinstance(reading, PrometheusReading) and reading.source == name:

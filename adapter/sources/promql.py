@@ -77,7 +77,7 @@ def _place(query: str, cause: str) -> int:
     if cause.startswith("unexpected end"):
         return len(query)
     if cause.startswith("unclosed"):
-        return next((start for start, _ in _unclosed(query)), 0)
+        return next((start for start, _ in _open_brackets(query)), 0)
     if cause.startswith("unterminated"):
         return next((start for start, end in _tokens(query) if query[start:end] in _QUOTES), 0)
     if cause == _VAGUE:
@@ -100,13 +100,13 @@ def _tokens(query: str) -> Iterator[tuple[int, int]]:
 
 
 def _can_continue(prefix: str) -> bool:
-    closing = "".join(bracket for _, bracket in reversed(_unclosed(prefix)))
+    closing = "".join(bracket for _, bracket in reversed(_open_brackets(prefix)))
     endings = (following + closing + after for following in _NEXT for after in _AFTER)
     causes = (_cause(prefix + ending) for ending in endings)
     return any(cause is None or not cause.startswith(_SYNTAX) for cause in causes)
 
 
-def _unclosed(prefix: str) -> list[tuple[int, str]]:
+def _open_brackets(prefix: str) -> list[tuple[int, str]]:
     """The positions of unclosed brackets, each with its closing bracket."""
     waiting: list[tuple[int, str]] = []
     for start, end in _tokens(prefix):

@@ -12,7 +12,7 @@ from adapter.simulator.profiles import PROFILES, STEP_S
 from adapter.simulator.score import scores
 from adapter.simulator.world import SimulatedJob
 from bench import frontier_picture
-from bench.frontier import CURVE, beaten_at, main, table
+from bench.frontier import CURVE, dominating_point, main, table
 from bench.frontier_point import FrontierPoint
 from bench.played_plan import LATE_PCT
 
@@ -40,7 +40,7 @@ def point(policy: str, cost: float, rescales: float, late: int = 0) -> FrontierP
 )
 def test_a_policy_is_beaten_by_a_value_with_no_more_of_both(other: FrontierPoint, expected: str | None) -> None:
     curve = [point(CURVE[0], 1.15, 50), point(CURVE[1], 1.25, 20), point(CURVE[2], 1.3, 5, late=1)]
-    found = beaten_at(other, curve)
+    found = dominating_point(other, curve)
 
     assert (found.policy if found else None) == expected
 
@@ -48,8 +48,8 @@ def test_a_policy_is_beaten_by_a_value_with_no_more_of_both(other: FrontierPoint
 def test_slack_lets_a_little_more_count_as_no_more() -> None:
     curve = [point(CURVE[0], 1.15, 50)]
 
-    assert beaten_at(point("a", 1.14, 49), curve) is None
-    assert beaten_at(point("a", 1.14, 49), curve, slack_ratio=0.05) == curve[0]
+    assert dominating_point(point("a", 1.14, 49), curve) is None
+    assert dominating_point(point("a", 1.14, 49), curve, slack_ratio=0.05) == curve[0]
 
 
 def test_the_table_says_at_which_value_a_policy_is_beaten() -> None:
@@ -102,6 +102,6 @@ def played() -> list[FrontierPoint]:
 def test_every_policy_but_the_exceptions_is_beaten_by_a_value(name: str, played: list[FrontierPoint]) -> None:
     curve = [one for one in played if one.policy in CURVE]
     (other,) = (one for one in played if one.policy == name)
-    beaten = "not beaten" if beaten_at(other, curve, SLACK_RATIO) is None else "beaten"
+    beaten = "not beaten" if dominating_point(other, curve, SLACK_RATIO) is None else "beaten"
 
     assert ("late" if other.late_traces else beaten) == EXCEPTIONS.get(name, "beaten")

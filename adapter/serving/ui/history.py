@@ -49,7 +49,7 @@ class History:
         A workload that is not known has None everywhere.
         """
         with self._lock:
-            ticks = _thinned(tuple(self._ticks))
+            ticks = _thin(tuple(self._ticks))
         return [tick.at_s for tick in ticks], {
             workload: {name: [_value(tick, workload, offset) for tick in ticks] for offset, name in enumerate(SERIES)}
             for workload in workloads
@@ -65,7 +65,7 @@ def _tick(snapshot: Snapshot, last: _Tick | None) -> _Tick:
     return _Tick(snapshot.at_s, round(snapshot.at_s / snapshot.tick_s), place, array("f", values))
 
 
-def _thinned(ticks: tuple[_Tick, ...]) -> tuple[_Tick, ...]:
+def _thin(ticks: tuple[_Tick, ...]) -> tuple[_Tick, ...]:
     """The last tick of each interval of the clock's grid, so that a curve keeps its points as it moves on."""
     numbers = ticks[-1].number - ticks[0].number + 1 if ticks else 0
     stride = max(1, -(-numbers // MOST_POINTS))

@@ -40,7 +40,7 @@ def table(console: Console, snapshot: Snapshot | None, now_s: float) -> Group:
     rows = [view.workload_row(entry.decision) for entry in entries[: room // 2]]
     if len(entries) > len(rows):
         footer.append(Text(f"{len(entries) - len(rows):,} more workloads are on the page", style="dim", no_wrap=True))
-    head, numbers = _aligned(rows, console.width)
+    head, numbers = _align(rows, console.width)
     sentences = _shorten([_sentence(row, console) for row in rows], room - len(rows), console.width)
     pairs = zip(numbers, sentences, strict=True)
     return Group(*head, *chain.from_iterable((line, *below) for line, below in pairs), *footer)
@@ -63,7 +63,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     return "\n".join(lines)
 
 
-def _aligned(rows: Sequence[WorkloadRow], width: int) -> tuple[list[Text], list[Text]]:
+def _align(rows: Sequence[WorkloadRow], width: int) -> tuple[list[Text], list[Text]]:
     """The lines of the head and of the numbers, in columns. A name is cut before a number is."""
     cells = [_cells(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*_HEAD, *cells, strict=True)]

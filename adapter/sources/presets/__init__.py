@@ -77,11 +77,11 @@ def _with_shared_signals(preset: Preset) -> Preset:
     unknown = [signal for signal in preset.without if signal not in shared]
     if unknown:
         raise ConfigError([f"presets/{preset.name}.yaml: without: {preset.same_as} has no {', '.join(unknown)}"])
-    renamed = {name: _renamed(text, preset.series) for name, text in shared.items() if name not in preset.without}
+    renamed = {name: _rename_series(text, preset.series) for name, text in shared.items() if name not in preset.without}
     return replace(preset, signals=renamed | preset.signals)
 
 
-def _renamed(template: str, series: Mapping[str, str]) -> str:
+def _rename_series(template: str, series: Mapping[str, str]) -> str:
     for name, other in series.items():
         template = re.sub(rf"\b{name}\b", other, template)
     return template
