@@ -75,10 +75,8 @@ def pipeline(config: Config, master: str | None = None) -> None:
     job = StreamingJob(config, configuration.rule_book(config), publish)
     monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.alive}, settings.token_file)
     app = create_app({**publisher_routes(store, job.publisher.record, settings.token_file), **monitoring})
-    tls = _pipeline_tls(config)
-    server = Server(app, settings.host, settings.port, tls)
-    ends_s = certificate(lambda: None if tls is None else tls.certificate_ends_at_s())
-    for gauges in (build_info("pipeline"), job.gauges, server_gauges(server), ends_s):
+    server = Server(app, settings.host, settings.port, _pipeline_tls(config, telemetry))
+    for gauges in (build_info("pipeline"), job.gauges, server_gauges(server)):
         telemetry.add(gauges)
     with stop_event() as stop, ExitStack() as started:
         server.start()
@@ -94,7 +92,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
         stop.wait()
 
 
-def _pipeline_tls(config: Config) -> LiveTls | None:
+def _pipeline_tls(config: Config, telemetry: Telemetry) -> LiveTls | None:
     """The pipeline's TLS, or None for plain HTTP with a warning.
 
     Raises ConfigError for unreadable files.
@@ -105,7 +103,9 @@ def _pipeline_tls(config: Config) -> LiveTls | None:
         return None
     if settings.token_file is None:
         log.warning("every client may read the snapshot, the explanations and /metrics; set pipeline.token_file")
-    return LiveTls(settings.cert_file, settings.key_file)
+    tls = LiveTls(settings.cert_file, settings.key_file)
+    telemetry.add(certificate(tls.certificate_ends_at_s))
+    return tls
 
 
 def spark(master: str | None, folder: Path) -> "SessionFactory":

@@ -116,15 +116,12 @@ def build_info(role: str) -> Gauges:
     return gauges
 
 
-def certificate(ends_s: Callable[[], float | None], clock: Callable[[], float] = time.time) -> Gauges:
-    """The days until the serving certificate expires. ends_s: when it does, in Unix seconds; None without one."""
+def certificate(ends_s: Callable[[], float], clock: Callable[[], float] = time.time) -> Gauges:
+    """The days until the serving certificate expires. ends_s: when it does, in Unix seconds."""
 
     def gauges() -> Iterator[Metric]:
-        end_s = ends_s()
-        if end_s is not None:
-            days = (end_s - clock()) / 86_400
-            text = "days until the serving certificate expires; negative afterwards"
-            yield GaugeMetricFamily(f"{PREFIX}_certificate_days_left", text, value=days)
+        text = "days until the serving certificate expires; negative afterwards"
+        yield GaugeMetricFamily(f"{PREFIX}_certificate_days_left", text, value=(ends_s() - clock()) / 86_400)
 
     return gauges
 
