@@ -65,7 +65,7 @@ def play(
 
 def records_by_slot(rate: Array) -> Array:
     """Records that arrive in each slot of the oracle; the last slot may be shorter."""
-    records: Array = np.add.reduceat(rate, np.arange(0, len(rate), _slot_steps())) * STEP_S
+    records: Array = np.add.reduceat(rate, np.arange(0, len(rate), round(oracle.SLOT_S / STEP_S))) * STEP_S
     return records
 
 
@@ -104,7 +104,3 @@ def _schedule(workers: Array, profile: Profile, steps: int) -> Array:
     padded = np.pad(by_tick, (0, max(ticks + 1 + early - len(by_tick), 0)), mode="edge")
     schedule: Array = np.lib.stride_tricks.sliding_window_view(padded, early + 1).max(axis=1)[: ticks + 1]
     return schedule
-
-
-def _slot_steps() -> int:
-    return round(oracle.SLOT_S / STEP_S)

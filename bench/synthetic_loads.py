@@ -88,11 +88,11 @@ def _outages(random: np.random.Generator) -> Array:
     return rate
 
 
-def _levels(span_s: int, sigma: float) -> Load:
+def _levels(span_s: int) -> Load:
     """Independent levels, each for the same time."""
 
     def load(random: np.random.Generator) -> Array:
-        levels = np.clip(random.lognormal(0, sigma, DAYS * _DAY_S // span_s), 0.1, 8)
+        levels = np.clip(random.lognormal(0, 0.8, DAYS * _DAY_S // span_s), 0.1, 8)
         return 300 * np.repeat(levels, span_s // STEP_S)
 
     return load
@@ -124,8 +124,8 @@ LOADS: Mapping[str, Load] = {
     "bursts": _bursts,
     "cron": _cron,
     "flash_crowds": _flash_crowds,
-    "levels_5m": _levels(300, 0.8),
-    "levels_1h": _levels(_HOUR_S, 0.8),
+    "levels_5m": _levels(300),
+    "levels_1h": _levels(_HOUR_S),
     "outages": _outages,
     "ramps": _ramps,
     "spikes": _spikes,

@@ -127,7 +127,7 @@ def read(
     cut, values = "", 0
     with ExitStack() as opened:
         sources = {name: opened.enter_context(closing(opener(config, name))) for name in names}
-        for piece in _split_ticks(ticks):
+        for piece in (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS)):
             try:
                 table = pa.concat_tables(
                     [with_source(_read_piece(source, piece), config, name) for name, source in sources.items()]
@@ -196,10 +196,6 @@ def _no_past(workloads: Sequence[str]) -> str:
     more = f" and {len(workloads) - 1} more" if len(workloads) > 1 else ""
     who = f"{workloads[0]}{more}" if workloads else "fleets"
     return f"{who}: no source in `read` stores past values; {_ADVICE}"
-
-
-def _split_ticks(ticks: range) -> Iterator[range]:
-    return (ticks[first : first + CHUNK_TICKS] for first in range(0, len(ticks), CHUNK_TICKS))
 
 
 def _read_piece(source: Source, ticks: range) -> pa.Table:

@@ -33,7 +33,9 @@ def recommend(
     """
     lanes = RuleBook(
         by_workload={
-            _lane(policy, name): _lane_rules(policy, own) for policy in policies for name, own in rules.items()
+            _lane(policy, name): policy_rules(policy, Profile(name=policy, max_workers=own.max_workers), own)
+            for policy in policies
+            for name, own in rules.items()
         }
     )
     recorders = {lane: _LaneRecorder(len(samples)) for lane in lanes.by_workload}
@@ -93,11 +95,6 @@ def _record(recorders: Mapping[str, _LaneRecorder], tick: int, decisions: Decisi
         if decision.workload in changed:
             name = decision.workload.partition(_SEPARATOR)[2]
             recorders[decision.workload].record_change(replace(decision, workload=name))
-
-
-def _lane_rules(policy: str, rules: Rules) -> Rules:
-    """The rules of the workload, with the policy and its parameters replaced."""
-    return policy_rules(policy, Profile(name=policy, max_workers=rules.max_workers), rules)
 
 
 def _lane(policy: str, workload: str) -> str:

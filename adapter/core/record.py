@@ -25,13 +25,13 @@ from adapter.core.signals import backlog_time
 from adapter.core.state import WorkloadFacts
 
 RecordColumns = Mapping[str, Array]
-FIT = ("a", "b", "c", "sigma")
 _PROPORTIONAL = (  # with the input
     "relayed_load_ratio",
     "latest_input_rate_records_per_s",
     "confirmed_input_rate_records_per_s",
     "input_rise_records_per_s2",
 )
+FIT = tuple(f.name for f in fields(Fit))
 TABLE = tuple(f.name for f in fields(Table))
 RULES = tuple(f.name for f in fields(RuleColumns))
 
@@ -70,7 +70,7 @@ def decision_input_of(columns: RecordColumns) -> DecisionInput:
         sized=np.isfinite(columns["policy_input.rising"]),  # NaN if no stage decided
         policy_input=PolicyInput(
             **_read(columns, PolicyInput),
-            fit=_fit(columns),
+            fit=Fit(**{name: columns[f"fit.{name}"] for name in FIT}),
             table=table_in(columns),
             rules=rules,
         ),
@@ -79,10 +79,6 @@ def decision_input_of(columns: RecordColumns) -> DecisionInput:
         range_=Range(**_read(columns, Range)),
         status=WorkloadStatus(**_read(columns, WorkloadStatus), rules=rules),
     )
-
-
-def _fit(columns: RecordColumns) -> Fit:
-    return Fit(a=columns["fit.a"], b=columns["fit.b"], c=columns["fit.c"], sigma=columns["fit.sigma"])
 
 
 def _rules(columns: RecordColumns) -> RuleColumns:

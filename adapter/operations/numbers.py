@@ -134,7 +134,8 @@ def _rounding(recorded: RecordedDecision) -> str:
     without = {**recorded.columns, "policy_input.partitions": np.array([np.nan])}
     plain = known(decide(decision_input_of(without)).policy_result.needed_workers)
     needed = known(recorded.result.policy_result.needed_workers)
-    if plain is None or needed is None or needed == plain or partitions is None or _follows_partitions(recorded):
+    follows = policy_of(recorded.decision.policy).follows_partitions
+    if plain is None or needed is None or needed == plain or partitions is None or follows:
         return ""
     direction = "up" if needed > plain else "down"
     return f"rounded {direction} from {_size(plain)}: spreads {number(partitions)} partitions evenly"
@@ -145,10 +146,6 @@ def _hold_text(recorded: RecordedDecision) -> str:
     decision = recorded.decision
     is_kept = decision.wanted_workers == decision.reference_workers != decision.needed_workers is not None
     return f"the present size: {why_unchanged(decision)}".removesuffix(": ") if is_kept else ""
-
-
-def _follows_partitions(recorded: RecordedDecision) -> bool:
-    return policy_of(recorded.decision.policy).follows_partitions
 
 
 def _origin(recorded: RecordedDecision) -> str:
