@@ -1,10 +1,10 @@
-"""A stand-in cluster with the certificates of the tests, and a client for it."""
+"""A stand-in cluster with the certificates of the tests, a client for it, and a clock."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from access_builders import CONFIG
+from access_builders import CONFIG, Clock
 
 from adapter.apiserver.cluster_api import ClusterApi
 from conformance.cluster import Cluster, run_cluster
@@ -21,3 +21,8 @@ def api(cluster: Cluster) -> Iterator[ClusterApi]:
     client = ClusterApi(cluster.kubeconfig)
     yield client
     client.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

@@ -35,11 +35,6 @@ def opened(api: ClusterApi, settings: AuthenticationSettings | None = None, cloc
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def access(api: ClusterApi, clock: Clock) -> Iterator[Access]:
     made = opened(api, clock=clock)
     yield made

@@ -69,11 +69,6 @@ def test_the_review_has_the_whole_identity() -> None:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def reviews(api: ClusterApi, clock: Clock) -> Iterator[Reviews]:
     opened = Reviews(api, RetryPolicy(deadline_s=5.0, first_pause_s=0.001), clock)
     yield opened

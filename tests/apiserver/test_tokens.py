@@ -45,11 +45,6 @@ GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", AUTHEN
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def tokens(api: ClusterApi, clock: Clock) -> Iterator[Tokens]:
     opened = Tokens(api, RetryPolicy(deadline_s=5.0, first_pause_s=0.001), clock)
     yield opened
