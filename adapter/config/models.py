@@ -73,6 +73,11 @@ class ExpectedEvent(Model):
 
 Periods = Annotated[tuple[ExcludedPeriod, ...], LISTED]
 Events = Annotated[tuple[ExpectedEvent, ...], LISTED]
+OwnPeriods = Annotated[Periods | None, Field(description="Periods without decisions; the file's periods by default.")]
+OwnEvents = Annotated[Events | None, Field(description="Known events with more input; the file's events by default.")]
+OwnFailover = Annotated[
+    bool | None, Field(description="Prevent scale-down while traffic may return; the file's `failover` by default.")
+]
 
 
 class Workload(Model):
@@ -84,15 +89,9 @@ class Workload(Model):
     read: Annotated[tuple[AnyReading, ...], LISTED] = Field(min_length=1, description="The sources of its counts.")
     rules: RuleOverrides = Field(default={}, description="Rules of this workload; they override the file's rules.")
     pause: Pause | None = Field(default=None, description="Pause of its scaling; none by default.")
-    excluded_periods: Periods | None = Field(
-        default=None, description="Periods without decisions; the file's periods by default."
-    )
-    expected: Events | None = Field(
-        default=None, description="Known events with more input; the file's events by default."
-    )
-    failover: bool | None = Field(
-        default=None, description="Prevent scale-down while traffic may return; the file's `failover` by default."
-    )
+    excluded_periods: OwnPeriods = None
+    expected: OwnEvents = None
+    failover: OwnFailover = None
 
     @property
     def id(self) -> str:
@@ -129,15 +128,9 @@ class Fleet(Model):
     labels: Labels = Field(default={}, description="Further labels of every discovered workload.")
     rules: RuleOverrides = Field(default={}, description="Rules of the fleet; they override the file's rules.")
     pause: Pause | None = Field(default=None, description="Pause of the scaling of all its workloads; none by default.")
-    excluded_periods: Periods | None = Field(
-        default=None, description="Periods without decisions; the file's periods by default."
-    )
-    expected: Events | None = Field(
-        default=None, description="Known events with more input; the file's events by default."
-    )
-    failover: bool | None = Field(
-        default=None, description="Prevent scale-down while traffic may return; the file's `failover` by default."
-    )
+    excluded_periods: OwnPeriods = None
+    expected: OwnEvents = None
+    failover: OwnFailover = None
 
 
 class RuleMatch(Model):
