@@ -21,7 +21,7 @@ from adapter.pipeline.session import Session, settings, with_retries
 from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, prometheus_plan
 from adapter.stop_signals import is_stopping, stop_event
@@ -104,7 +104,7 @@ def _pipeline_tls(config: Config, telemetry: Telemetry) -> LiveTls | None:
     if settings.token_file is None:
         log.warning("every client may read the snapshot, the explanations and /metrics; set pipeline.token_file")
     tls = LiveTls(settings.cert_file, settings.key_file)
-    telemetry.add(certificate(tls.certificate_ends_at_s))
+    telemetry.add(certificate_gauges(tls.certificate_ends_at_s))
     return tls
 
 

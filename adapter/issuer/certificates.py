@@ -68,12 +68,11 @@ class Certificates:
     def reconcile(self) -> None:
         """Take every step that is due. Raises SourceError."""
         for _ in range(_MOST_STEPS):
-            state = CertificateObjects(self._api, self._paths)
-            found = state.found(self._published_for_s(state))
-            step = next_step(found, self._lifetimes, self._clocks.unix_s())
+            objects = CertificateObjects(self._api, self._paths)
+            step = next_step(objects.state(self._published_for_s(objects)), self._lifetimes, self._clocks.unix_s())
             if step is None:
                 return
-            self._apply_step(step, state)
+            self._apply_step(step, objects)
 
     def on_lost_lease(self) -> None:
         """Forget what this replica published as the leader: another replica rotates now."""
@@ -91,30 +90,30 @@ class Certificates:
         self._write_file(leaf)
         self._is_issued = True
 
-    def _published_for_s(self, state: CertificateObjects) -> float:
+    def _published_for_s(self, objects: CertificateObjects) -> float:
         now_s = self._clocks.timer_s()
-        if any(bundle != state.trusted for bundle in state.published().values()):
+        if any(bundle != objects.trusted for bundle in objects.published().values()):
             self._published = None
-        elif self._published is None or self._published[0] != state.trusted:
-            self._published = state.trusted, now_s
+        elif self._published is None or self._published[0] != objects.trusted:
+            self._published = objects.trusted, now_s
         return 0.0 if self._published is None else now_s - self._published[1]
 
-    def _apply_step(self, step: Step, state: CertificateObjects) -> None:
+    def _apply_step(self, step: Step, objects: CertificateObjects) -> None:
         now_s = self._clocks.unix_s()
         match step:
             case MakeAuthority(keep):
                 new = new_authority(now_s, self._lifetimes.authority_s)
-                state.write_authority(new, (new.certificate, *keep))
+                objects.write_authority(new, (new.certificate, *keep))
                 _log.info("made a CA", secret=self._paths.own, also_trusted=len(keep))
             case Trust(bundle):
-                state.write_authority(state.signer(), bundle)
+                objects.write_authority(objects.signer(), bundle)
                 _log.info("no certificate of an older CA is left; trusting the newest alone", secret=self._paths.own)
             case Publish(paths):
                 for path in paths:
-                    state.publish(path)
-                _log.info("published the CAs", paths=paths, count=len(state.trusted))
+                    objects.publish(path)
+                _log.info("published the CAs", paths=paths, count=len(objects.trusted))
             case IssueLeaf(host):
-                state.write_leaf(host, new_leaf(state.signer(), host, now_s, self._lifetimes.leaf_s))
+                objects.write_leaf(host, new_leaf(objects.signer(), host, now_s, self._lifetimes.leaf_s))
                 _log.info("issued a certificate", host=host)
 
     def _write_file(self, leaf: KeyPair) -> None:

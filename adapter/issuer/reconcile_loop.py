@@ -45,7 +45,7 @@ class ReconcileLoop:
 
     def start(self) -> None:
         """Do one round now, and the others in the background."""
-        self.once()
+        self.run_once()
         self._thread.start()
 
     def stop(self) -> None:
@@ -56,7 +56,7 @@ class ReconcileLoop:
         with suppress(SourceError):  # the Lease expires by itself
             self._lease.release()
 
-    def once(self) -> None:
+    def run_once(self) -> None:
         """One round."""
         self._leads = False
         self._election.attempt(self._elect)
@@ -69,7 +69,7 @@ class ReconcileLoop:
 
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):
-            self.once()
+            self.run_once()
 
 
 def _failure_loggers(what: str) -> tuple[FailureLogger, FailureLogger]:

@@ -19,7 +19,7 @@ from adapter.issuer.objects import (
     write,
     write_data,
 )
-from adapter.issuer.steps import Bundle, Found
+from adapter.issuer.steps import Bundle, CertificateState
 
 CA, CA_KEY, LEAF, LEAF_KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
 
@@ -60,9 +60,9 @@ class CertificateObjects:
         pems = {self._paths.peer: data_of(self._peer).get(CA, b""), **services}
         return {path: read_bundle(pem) for path, pem in pems.items()}
 
-    def found(self, published_for_s: float) -> Found:
+    def state(self, published_for_s: float) -> CertificateState:
         """The state that decides the next step."""
-        return Found(self.authority, self.trusted, self.leaves, self.published(), published_for_s)
+        return CertificateState(self.authority, self.trusted, self.leaves, self.published(), published_for_s)
 
     def signer(self) -> KeyPair:
         """The CA that signs. Raises SourceError without one."""

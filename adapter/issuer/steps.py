@@ -29,7 +29,7 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CertificateState:
     """The CA, the certificates and the published bundles, as read from the cluster."""
 
     authority: KeyPair | None  # the CA that signs; None if it is missing or unreadable
@@ -70,28 +70,28 @@ class IssueLeaf:
 Step = MakeAuthority | Trust | Publish | IssueLeaf
 
 
-def next_step(found: Found, lifetimes: Lifetimes, now_s: float) -> Step | None:
+def next_step(state: CertificateState, lifetimes: Lifetimes, now_s: float) -> Step | None:
     """The next step; None if there is nothing to do now."""
-    authority = found.authority
+    authority = state.authority
     if authority is None or authority.is_due(now_s):
-        return MakeAuthority(_drop_expired(_known(found), now_s)[: MOST_AUTHORITIES - 1])
-    trusted = _trusted_cas(authority, found.trusted, lifetimes, now_s)
-    if trusted != found.trusted:
+        return MakeAuthority(_drop_expired(_known(state), now_s)[: MOST_AUTHORITIES - 1])
+    trusted = _trusted_cas(authority, state.trusted, lifetimes, now_s)
+    if trusted != state.trusted:
         return Trust(trusted)
-    paths = tuple(name for name, bundle in found.published.items() if bundle != trusted)
+    paths = tuple(name for name, bundle in state.published.items() if bundle != trusted)
     if paths:
         return Publish(paths)
     # While only this CA is trusted, no client has another certificate to lose.
-    if len(trusted) > 1 and found.published_for_s < lifetimes.publish_s:
+    if len(trusted) > 1 and state.published_for_s < lifetimes.publish_s:
         return None
-    due = (host for host, leaf in found.leaves.items() if _is_due(leaf, host, authority, now_s))
+    due = (host for host, leaf in state.leaves.items() if _is_due(leaf, host, authority, now_s))
     return next((IssueLeaf(host) for host in due), None)
 
 
-def _known(found: Found) -> Bundle:
+def _known(state: CertificateState) -> Bundle:
     """The CAs that clients trust now, the newest first: servers may still have certificates of them."""
-    published = [each for bundle in found.published.values() for each in bundle]
-    known = dict.fromkeys([*found.trusted, *published])
+    published = [each for bundle in state.published.values() for each in bundle]
+    known = dict.fromkeys([*state.trusted, *published])
     return tuple(sorted(known, key=lambda each: each.not_valid_before_utc, reverse=True))
 
 

@@ -31,7 +31,7 @@ from adapter.serving.api_services import ApiServices
 from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
-from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.stop_signals import stop_event
 
 LOOPBACK = "127.0.0.1"
@@ -173,7 +173,7 @@ def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> L
     client_cas = (lambda: "") if cluster is None else cluster.settings.ca_pem
     own_names = () if settings.service is None else (host_of(settings.service),)
     tls = LiveTls(settings.cert_file, settings.key_file, client_cas, own_names)
-    telemetry.add(certificate(tls.certificate_ends_at_s))
+    telemetry.add(certificate_gauges(tls.certificate_ends_at_s))
     return tls
 
 

@@ -116,7 +116,7 @@ def build_info(role: str) -> Gauges:
     return gauges
 
 
-def certificate(ends_s: Callable[[], float], clock: Callable[[], float] = time.time) -> Gauges:
+def certificate_gauges(ends_s: Callable[[], float], clock: Callable[[], float] = time.time) -> Gauges:
     """The days until the serving certificate expires. ends_s: when it does, in Unix seconds."""
 
     def gauges() -> Iterator[Metric]:

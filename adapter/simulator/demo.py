@@ -29,20 +29,20 @@ class DemoWorkload:
     name: str
     rate_records_per_s: float  # input at rest
     workers: int
-    trouble: tuple[int, int] = (0, 0)  # start and end of its fault, seconds of every cycle
+    fault_s: tuple[int, int] = (0, 0)  # start and end of its fault, seconds of every cycle
 
 
 WORKLOADS = (
-    DemoWorkload(name="flaky-metrics", rate_records_per_s=230, workers=3, trouble=(60, 90)),
-    DemoWorkload(name="hot-partition", rate_records_per_s=500, workers=6, trouble=(30, 60)),
+    DemoWorkload(name="flaky-metrics", rate_records_per_s=230, workers=3, fault_s=(60, 90)),
+    DemoWorkload(name="hot-partition", rate_records_per_s=500, workers=6, fault_s=(30, 60)),
     DemoWorkload(name="idle", rate_records_per_s=0, workers=1),
     DemoWorkload(name="onboarding-step", rate_records_per_s=80, workers=1),
     DemoWorkload(name="sine", rate_records_per_s=500, workers=6),
-    DemoWorkload(name="slow-sink", rate_records_per_s=330, workers=4, trouble=(75, 105)),
+    DemoWorkload(name="slow-sink", rate_records_per_s=330, workers=4, fault_s=(75, 105)),
     DemoWorkload(name="spikes", rate_records_per_s=150, workers=2),
     # 92.5 % of four workers: every policy needs more than three and no more than four, so the number never changes.
     DemoWorkload(name="steady", rate_records_per_s=370, workers=4),
-    DemoWorkload(name="stuck", rate_records_per_s=250, workers=3, trouble=(40, 85)),
+    DemoWorkload(name="stuck", rate_records_per_s=250, workers=3, fault_s=(40, 85)),
 )
 NAMES = tuple(workload.name for workload in WORKLOADS)
 _RATE_RECORDS_PER_S = np.array([workload.rate_records_per_s for workload in WORKLOADS])
@@ -73,20 +73,20 @@ def load(seed: int, t_s: int) -> Conditions:
     rates[NAMES.index("spikes")] *= _noise(seed + 1, t_s) * _spike(seed, t_s)
     rates[NAMES.index("onboarding-step")] *= 1 if t_s < ONBOARDING_S else 9
     share = np.full((len(WORKLOADS), PARTITIONS), 1 / PARTITIONS)
-    if in_trouble("hot-partition", t_s):
+    if has_fault("hot-partition", t_s):
         share[NAMES.index("hot-partition")] = _HOT_SHARE
-    stuck = _factor_of("stuck", 0.0 if in_trouble("stuck", t_s) else 1.0)
+    stuck = _factor_of("stuck", 0.0 if has_fault("stuck", t_s) else 1.0)
     return Conditions(
         rate_records_per_s=rates,
         share=share,
         speed_ratio=np.repeat(stuck[:, None], MAX_WORKERS, axis=1),
-        sink_ratio=_factor_of("slow-sink", 0.3 if in_trouble("slow-sink", t_s) else 1.0),
+        sink_ratio=_factor_of("slow-sink", 0.3 if has_fault("slow-sink", t_s) else 1.0),
     )
 
 
-def in_trouble(name: str, t_s: int) -> bool:
+def has_fault(name: str, t_s: int) -> bool:
     """Whether the workload's fault is active t_s after the start."""
-    begin_s, end_s = WORKLOADS[NAMES.index(name)].trouble
+    begin_s, end_s = WORKLOADS[NAMES.index(name)].fault_s
     return t_s >= 0 and begin_s <= t_s % CYCLE_S < end_s
 
 

@@ -35,7 +35,7 @@ class Disturbances:
     missing: Array  # (seconds,) uniform
     blackouts: Array  # (days, k) uniform
     sinks: Array  # (days, k) uniform
-    stucks: Array  # (days, k) uniform
+    stuck_workers: Array  # (days, k) uniform
     failures: Array  # (days, k) uniform
 
 
@@ -59,7 +59,7 @@ def draw(seed: int, span_s: float, workers: int, partitions: int) -> Disturbance
         missing=stream(6).uniform(size=int(span_s) + 2),
         blackouts=stream(7).uniform(size=(days, 1)),
         sinks=stream(8).uniform(size=(days, 3)),
-        stucks=stream(9).uniform(size=(days, 2)),
+        stuck_workers=stream(9).uniform(size=(days, 2)),
         failures=stream(10).uniform(size=(days, 2)),
     )
 
@@ -110,7 +110,7 @@ def sink_ratio(profile: Profile, drawn: Disturbances, t_s: float) -> float:
 
 def stuck_worker(profile: Profile, drawn: Disturbances, t_s: float) -> tuple[float, float]:
     """When the stuck worker became stuck (NaN: none is), and its position among the workers, 0..1."""
-    begin, which = drawn.stucks[int(t_s // DAY_S)]
+    begin, which = drawn.stuck_workers[int(t_s // DAY_S)]
     begin_s = _begin_s(t_s, STUCK_S, begin)
     return (float(begin_s) if profile.faults and begin_s <= t_s < begin_s + STUCK_S else np.nan), float(which)
 

@@ -184,7 +184,7 @@ def _add_second(table: SampleTable, at_s: int, t_s: int, state: fluid.JobState) 
     """Add the samples of one second, in whole records as a broker counts them."""
     for index, name in enumerate(demo.NAMES):
         workload = f"{demo.NAMESPACE}/{name}"
-        if name == "flaky-metrics" and demo.in_trouble(name, t_s):
+        if name == "flaky-metrics" and demo.has_fault(name, t_s):
             table.add_fault(at_s, workload, "its exporter does not answer (part of the demonstration)")
         else:
             table.add(at_s, workload, _counts(index, state))

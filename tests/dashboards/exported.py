@@ -17,7 +17,7 @@ from adapter.serving.api_services import ApiServices
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, build_info, certificate, server_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 
 AT_S = 1_767_323_045.0
 # The owner of each APIService; the first is the process itself.
@@ -62,7 +62,7 @@ def exposed() -> list[Metric]:
             *(build_info(role) for role in ("pipeline", "serve")),
             job.gauges,
             server_gauges(server),
-            certificate(lambda: AT_S),
+            certificate_gauges(lambda: AT_S),
             services.gauges,
             log.gauges,
         ):

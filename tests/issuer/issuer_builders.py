@@ -154,4 +154,4 @@ def pass_time(cluster: Cluster, seconds: float, *replicas: Replica) -> None:
     for _ in range(int(seconds / PERIOD_S)):
         cluster.now_s += PERIOD_S
         for each in replicas:
-            each.rounds.once()
+            each.rounds.run_once()

@@ -49,7 +49,7 @@ def other(cluster: Cluster, tmp_path: Path) -> Replica:
 
 
 def test_the_first_round_makes_everything(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     (authority,) = cluster.bundle()
     assert verifies((authority,), issued(cluster), cluster.now_s)
     assert verifies((authority,), issued(cluster, PEER), cluster.now_s)
@@ -63,13 +63,13 @@ def test_the_first_round_makes_everything(cluster: Cluster, replica: Replica) ->
 def test_each_server_has_a_certificate_for_its_own_host_alone(
     cluster: Cluster, replica: Replica, path: str, host: str
 ) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     names = issued(cluster, path).certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == [host]
 
 
 def test_the_key_of_the_ca_is_in_one_secret_alone(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert sorted(cluster.data(OWN)) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
     assert sorted(cluster.data(PEER)) == ["ca.crt", "tls.crt", "tls.key"]
     assert b"ca.key" not in replica.files.certificate.read_bytes()
@@ -77,7 +77,7 @@ def test_the_key_of_the_ca_is_in_one_secret_alone(cluster: Cluster, replica: Rep
 
 
 def test_only_this_user_can_read_the_files(replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     files = [replica.files.certificate, replica.files.authorities, replica.token]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
@@ -86,7 +86,7 @@ def test_before_the_first_round_a_server_has_a_certificate_that_nobody_trusts(re
     assert not replica.certificates.is_issued()
     before = served(replica)
     assert before.covers(HOST)
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert replica.certificates.is_issued()
     assert served(replica).certificate != before.certificate
 
@@ -94,17 +94,17 @@ def test_before_the_first_round_a_server_has_a_certificate_that_nobody_trusts(re
 def test_a_restarted_server_keeps_its_certificate_without_the_cluster(
     cluster: Cluster, replica: Replica, tmp_path: Path
 ) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     before = served(replica)
     cluster.is_away = True
     restarted = Replica(cluster, tmp_path / "one", "one")
-    restarted.rounds.once()
+    restarted.rounds.run_once()
     assert restarted.certificates.is_issued()
     assert served(restarted).certificate == before.certificate
 
 
 def test_nothing_but_the_lease_is_written_while_nothing_is_due(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     cluster.writes.clear()
     pass_time(cluster, 600, replica)
     assert set(cluster.writes) == {LEASE}
@@ -115,7 +115,7 @@ def test_nothing_but_the_lease_is_written_while_nothing_is_due(cluster: Cluster,
 
 def test_one_replica_issues_and_every_replica_serves_it(cluster: Cluster, replica: Replica, other: Replica) -> None:
     for each in (replica, other, replica):
-        each.rounds.once()
+        each.rounds.run_once()
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "one"
     assert served(other).certificate == served(replica).certificate == issued(cluster).certificate
 
@@ -132,9 +132,9 @@ def test_a_leader_that_is_gone_is_replaced_when_its_lease_expires(
 
 
 def test_a_leader_that_stops_gives_its_lease_back(cluster: Cluster, replica: Replica, other: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     replica.rounds.stop()
-    other.rounds.once()
+    other.rounds.run_once()
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
 
 
@@ -147,7 +147,7 @@ def test_the_first_replica_creates_the_lease_and_the_secrets_own_it(cluster: Clu
 
 def test_a_lost_secret_does_not_end_the_election(cluster: Cluster, replica: Replica) -> None:
     del cluster.objects[OWN]
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert cluster.data(TOKEN)["token"] == replica.token.read_bytes()
 
 
@@ -205,11 +205,11 @@ def test_an_api_service_of_another_adapter_is_never_written(cluster: Cluster, re
 def test_a_damaged_secret_is_repaired_and_what_is_served_stays_trusted(
     cluster: Cluster, replica: Replica, changes: dict[str, bytes | None]
 ) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     before = served(replica)
     cluster.edit_data(OWN, **changes)
     with capture_logs():
-        replica.rounds.once()
+        replica.rounds.run_once()
     assert verifies(cluster.bundle(), before, cluster.now_s)
     assert verifies(cluster.bundle(), served(replica), cluster.now_s)
     pass_time(cluster, LIVES.publish_s + PERIOD_S, replica)
@@ -218,21 +218,21 @@ def test_a_damaged_secret_is_repaired_and_what_is_served_stays_trusted(
 
 
 def test_a_trusted_ca_with_an_unknown_kind_of_key_has_signed_nothing(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     (authority,) = cluster.bundle()
     known, unknown = bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d0209")  # the first is id-ecPublicKey
     der = authority.public_bytes(Encoding.DER).replace(known, unknown)
     cluster.edit_data(OWN, ca_crt=bundle_pem([x509.load_der_x509_certificate(der), authority]))
     with capture_logs() as logs:
-        replica.rounds.once()
+        replica.rounds.run_once()
     assert {line["log_level"] for line in logs} == {"info"}
     assert verifies(cluster.bundle(), served(replica), cluster.now_s)
 
 
 def test_a_damaged_secret_of_the_pipeline_is_repaired(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     cluster.edit(PEER, {"data": {}})
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert verifies(cluster.bundle(), issued(cluster, PEER), cluster.now_s)
     assert read_bundle(cluster.data(PEER)["ca.crt"]) == cluster.bundle()
 
@@ -240,23 +240,23 @@ def test_a_damaged_secret_of_the_pipeline_is_repaired(cluster: Cluster, replica:
 @pytest.mark.parametrize("token", [b"", b" \n", "schlüssel".encode(), b"two\nlines"])
 def test_a_token_that_no_header_can_carry_is_replaced(cluster: Cluster, replica: Replica, token: bytes) -> None:
     cluster.edit_data(TOKEN, token=token)
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert len(cluster.data(TOKEN)["token"]) == 48
 
 
 def test_a_given_token_is_kept(cluster: Cluster, replica: Replica) -> None:
     cluster.edit_data(TOKEN, token=b"secret\n")
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert cluster.data(TOKEN)["token"] == b"secret\n"
     assert replica.token.read_bytes() == b"secret"
 
 
 def test_a_removed_bundle_is_written_again(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     before = cluster.bundle()
     spec = cluster.objects[f"{API_SERVICES}/{OURS}"]["spec"]
     cluster.edit(f"{API_SERVICES}/{OURS}", {"spec": {**spec, "caBundle": None}})
-    replica.rounds.once()
+    replica.rounds.run_once()
     assert cluster.bundle() == before
 
 
@@ -273,7 +273,7 @@ def test_a_refused_write_is_logged_with_the_fix_and_the_other_parts_go_on(
 ) -> None:
     cluster.refused[path] = status
     with capture_logs() as logs:
-        replica.rounds.once()
+        replica.rounds.run_once()
     warnings = [line["cause"] for line in logs if line["event"] == "cannot be issued; retrying"]
     assert warnings == [f"kubernetes: {cause}"]
     assert replica.token.exists() == (path != TOKEN)
@@ -281,12 +281,12 @@ def test_a_refused_write_is_logged_with_the_fix_and_the_other_parts_go_on(
 
 
 def test_a_deleted_secret_is_logged_with_the_fix_and_the_certificate_stays(cluster: Cluster, replica: Replica) -> None:
-    replica.rounds.once()
+    replica.rounds.run_once()
     before = served(replica)
     del cluster.objects[OWN]
     with capture_logs() as logs:
-        replica.rounds.once()
-        replica.rounds.once()
+        replica.rounds.run_once()
+        replica.rounds.run_once()
     warnings = {(line["event"], line["cause"]) for line in logs}
     cause = f"kubernetes: GET {OWN}: it does not exist; helm upgrade makes it again, a server may not"
     assert warnings == {("cannot be issued; retrying", cause), ("cannot be read; the last one stays", cause)}

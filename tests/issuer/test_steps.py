@@ -9,7 +9,7 @@ from issuer_builders import HOST, LIVES, NOW_S, PEER_HOST
 from adapter.issuer.keys import KeyPair, new_authority, new_leaf
 from adapter.issuer.steps import (
     MOST_AUTHORITIES,
-    Found,
+    CertificateState,
     IssueLeaf,
     MakeAuthority,
     Publish,
@@ -27,14 +27,14 @@ def leaf(authority: KeyPair = FIRST, host: str = HOST, at_s: float = NOW_S) -> K
     return new_leaf(authority, host, at_s, LIVES.leaf_s)
 
 
-STEADY = Found(
+STEADY = CertificateState(
     authority=FIRST,
     trusted=(A,),
     leaves={HOST: leaf(), PEER_HOST: leaf(host=PEER_HOST)},
     published={"secret": (A,), "api service": (A,)},
     published_for_s=0.0,
 )
-EMPTY = Found(None, (), {HOST: None, PEER_HOST: None}, {"secret": (), "api service": ()}, 0.0)
+EMPTY = CertificateState(None, (), {HOST: None, PEER_HOST: None}, {"secret": (), "api service": ()}, 0.0)
 # A second CA, 2400 s later: published, and the leaves are still those of the first.
 OVERLAP = replace(
     STEADY,
@@ -128,7 +128,9 @@ REPAIRED = replace(
         ),
     ],
 )
-def test_each_step_follows_from_what_the_cluster_holds(found: Found, after_s: float, expected: Step | None) -> None:
+def test_each_step_follows_from_what_the_cluster_holds(
+    found: CertificateState, after_s: float, expected: Step | None
+) -> None:
     assert next_step(found, LIVES, NOW_S + after_s) == expected
 
 

@@ -12,7 +12,7 @@ from adapter import __version__
 from adapter.apiserver.app import create_app
 from adapter.serving.routes import Readiness, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, build_info, certificate
+from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges
 
 DAY_S = 86_400.0
 
@@ -76,7 +76,7 @@ def test_the_age_of_the_snapshot_grows_although_the_clock_is_set_back() -> None:
 )
 def test_the_days_until_the_certificate_expires_are_shown(ends_s: float, days: float) -> None:
     telemetry = bare()
-    telemetry.add(certificate(lambda: ends_s, clock=lambda: AT_S))
+    telemetry.add(certificate_gauges(lambda: ends_s, clock=lambda: AT_S))
     assert shown(telemetry, "certificate_days_left") == {(): days}
 
 

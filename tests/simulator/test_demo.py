@@ -39,16 +39,16 @@ def test_every_block_of_seconds_has_one_spike() -> None:
 
 @pytest.mark.parametrize("name", ["stuck", "slow-sink", "hot-partition", "flaky-metrics"])
 def test_a_fault_begins_after_the_start_and_ends_within_two_minutes(name: str) -> None:
-    trouble = [t_s for t_s in range(-120, 120) if demo.in_trouble(name, t_s)]
+    fault_s = [t_s for t_s in range(-120, 120) if demo.has_fault(name, t_s)]
 
-    assert trouble
-    assert min(trouble) > 0
-    assert max(trouble) < 119
+    assert fault_s
+    assert min(fault_s) > 0
+    assert max(fault_s) < 119
 
 
 def test_a_fault_returns_in_each_cycle() -> None:
-    assert demo.in_trouble("stuck", 50)
-    assert demo.in_trouble("stuck", 50 + 3 * demo.CYCLE_S)
+    assert demo.has_fault("stuck", 50)
+    assert demo.has_fault("stuck", 50 + 3 * demo.CYCLE_S)
 
 
 def test_a_hot_partition_exceeds_the_capacity_of_one_worker() -> None:
@@ -65,8 +65,8 @@ def test_a_fault_affects_only_its_own_job() -> None:
 
         assert load.share.sum(axis=1) == pytest.approx(1)
         assert (load.speed_ratio == 0).all(axis=1).tolist() == [
-            name == "stuck" and demo.in_trouble(name, t_s) for name in demo.NAMES
+            name == "stuck" and demo.has_fault(name, t_s) for name in demo.NAMES
         ]
         assert (load.sink_ratio < 1).tolist() == [
-            name == "slow-sink" and demo.in_trouble(name, t_s) for name in demo.NAMES
+            name == "slow-sink" and demo.has_fault(name, t_s) for name in demo.NAMES
         ]
