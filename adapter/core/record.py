@@ -129,9 +129,13 @@ def _column(name: str) -> Input:
     return Input(lambda columns: columns[name], lambda _, value: {name: value})
 
 
+def _ratio(value: Array, was: Array) -> Array:
+    """A new value / the present one; 1 without a present one."""
+    return np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
+
+
 def _input_rate(columns: RecordColumns, value: Array) -> dict[str, Array]:
-    was = columns["policy_input.input_rate_records_per_s"]
-    ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
+    ratio = _ratio(value, columns["policy_input.input_rate_records_per_s"])
     curve = {f"fit.{name}": columns[f"fit.{name}"] * ratio for name in FIT}
     growth = value - columns["policy_input.throughput_records_per_s"]
     noise = columns["rules.growth_noise_ratio"] * columns["policy_input.throughput_records_per_s"]
@@ -166,9 +170,8 @@ def _capacity(columns: RecordColumns) -> Array:
 
 
 def _with_capacity(columns: RecordColumns, value: Array) -> dict[str, Array]:
-    was = _capacity(columns)
-    ratio = np.where(was > 0, value / np.where(was > 0, was, 1.0), 1.0)
-    return {name: columns[name] * ratio for name in (f"table.rates.{slot}" for slot in range(SLOTS))}
+    ratio = _ratio(value, _capacity(columns))
+    return {f"table.rates.{slot}": columns[f"table.rates.{slot}"] * ratio for slot in range(SLOTS)}
 
 
 def _limit(name: str) -> Callable[[RecordColumns, Array], dict[str, Array]]:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from adapter.config import Config, Fleet, PravegaReading, PravegaSource, PrometheusReading, PrometheusSource
+from adapter.config import Config, Fleet, PravegaReading, PrometheusReading, PrometheusSource
 from adapter.core.samples import WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 from adapter.sources import presets, promql
+from adapter.sources.precedence import sources_of
 
 LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
 
@@ -107,15 +108,9 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
                 preset = presets.load(reading.preset) if reading.preset else None
                 signals = {**(preset.signals if preset else {}), **reading.signals}
                 yield _QueryRead(path, workload.id, reading.match, preset, signals, reading.signals)
-            elif isinstance(reading, PravegaReading) and _rates_of(config, reading) == name:
+            elif isinstance(reading, PravegaReading) and name in sources_of(config, reading):
                 match = {"scope": reading.scope, "stream": reading.stream}
                 yield _QueryRead(path, workload.id, match, None, presets.stream_rates())
-
-
-def _rates_of(config: Config, reading: PravegaReading) -> str | None:
-    """The Prometheus source with a stream's rates, which the Pravega controller does not have."""
-    source = config.sources[reading.source]
-    return source.prometheus if isinstance(source, PravegaSource) else None
 
 
 def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
