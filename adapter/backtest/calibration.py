@@ -127,7 +127,8 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
         )
     raise HistoryError(
         f"{timeline.workload}: the capacity of a worker is unknown because throughput or workers are; read "
-        "processed_records and ready_workers, or set worker_capacity_records_per_s"
+        "processed_records and ready_workers with a `match` that fits their series, or set "
+        "worker_capacity_records_per_s"
     )
 
 

@@ -80,6 +80,8 @@ def history_report(
         say(f"simulating {name}")
         own = [one for (workload, _), one in recommendations.items() if workload == name]
         section = sections.history_section(timeline, own, rules[name], policies)
+        for note in section.notes:
+            say(note)
         made.append(replace(section, prices=options.prices.or_else(Prices.of(rules[name]))))
     begin, end = (
         datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M") for at_s in (recorded.ticks[0], recorded.ticks[-1])

@@ -83,7 +83,7 @@ def _partitions(d: "Decision") -> str:
     """How many partitions the load needs, unless a gate is closed."""
     if d.reason.is_gate:
         return ""
-    few = f"; only {_partition_count(d)}, more workers will not help"
+    few = f"; only {_partition_count(d)}, so no more workers"
     sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
     needed = max(ceil((size or 0) - 1e-9) for size in sizes) * (d.slots_per_worker or 1)
     return f"{few}: the load needs {counted(needed, 'partition')}" if needed > (d.partitions or inf) else few

@@ -217,7 +217,7 @@ def _rounding(d: "Decision") -> str:
 
 
 def _what_if(d: "Decision") -> str:
-    after = f"would be {seconds(d.keep_behind_s)} behind in {soon(d.keep_after_s)}"
+    after = f"would have a backlog time of {seconds(d.keep_behind_s)} in {soon(d.keep_after_s)}"
     # A backlog below the target is a reason only if it does not end soon.
     endless = (d.short_backlog_time_s or 0.0) < (d.keep_behind_s or 0.0) <= (d.backlog_time_target_s or 0.0)
     behind = f"{'is' if d.reference_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"

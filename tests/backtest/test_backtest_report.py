@@ -285,6 +285,15 @@ def test_each_workload_of_a_history_becomes_a_section(past: RecordedHistory) -> 
     assert "replaying the policies: 100 %" in messages
 
 
+def test_a_workload_without_throughput_is_named_in_the_terminal() -> None:
+    samples = tuple(replace(each, stages=(), by_stage={}) for each in busy_day(sizes={0: 9}).samples(1500))
+    messages: list[str] = []
+    past = RecordedHistory(ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=samples)
+    options = history_report.ReportOptions(start="-1h", policies=("drain",))
+    history_report.history_report(past, RuleBook(by_workload={}), options, messages.append)
+    assert messages[-1].startswith(f"Not simulated: {JOB}: the capacity of a worker is unknown")
+
+
 def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     load = Trace(name="wave", step_s=60.0, rate=100 + 50 * np.sin(np.arange(30) / 5))
     found = trace_section(

@@ -511,9 +511,7 @@ def test_the_sentence_names_the_partitions_that_the_load_needs():
     found = last(always(60, **BEHIND, partitions=12), drain())
     assert (found.required_workers, found.bound) == (12, Bound.PARTITIONS)
     needed = int(found.wanted_workers)
-    assert sentence(found).endswith(
-        f"only 12 partitions, more workers will not help: the load needs {needed} partitions"
-    )
+    assert sentence(found).endswith(f"only 12 partitions, so no more workers: the load needs {needed} partitions")
 
 
 def test_a_hot_partition_limits_the_workers():

@@ -247,7 +247,7 @@ def test_a_lost_count_stays_a_bound_and_is_named():
     ticks = [stream(at_s, **flow(at_s, growth=900), utilization_ratio=0.95) for at_s in range(0, BACK_S, 15)]
     found = last(ticks)
     assert (found.required_workers, found.bound, found.partitions) == (7, Bound.PARTITIONS, None)
-    assert "only the partitions last known, more workers will not help" in sentence(found)
+    assert "only the partitions last known, so no more workers" in sentence(found)
     age = "the partitions were last counted 345 s ago: check the source that counts them"
     assert sentence(found).endswith(f"; {age}; {FAULT}")
 

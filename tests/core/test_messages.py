@@ -220,8 +220,8 @@ SENTENCES = {
     ),
     "up, with what would come of it": (
         decision(Reason.UP, **DRAIN),
-        f"Scaling up from 12 to 16 workers: {RATES}; 12 workers would be 140 s behind in 9 min; 16 workers "
-        "would be at most 45 s behind and catch up in 4 min",
+        f"Scaling up from 12 to 16 workers: {RATES}; 12 workers would have a backlog time of 140 s in 9 min; 16 "
+        "workers would be at most 45 s behind and catch up in 4 min",
     ),
     "up, of which no end is in sight": (
         decision(Reason.UP, **DRAIN | {"keep_after_s": 0, "keep_behind_s": 86_400.0, "caught_up_s": 86_400.0}),
@@ -231,8 +231,8 @@ SENTENCES = {
     "S4-32 up, ahead of the input": (
         decision(Reason.UP, **DRAIN | {"forecast_input_rate_records_per_s": 1400.0}),
         "Scaling up from 12 to 16 workers: backlog time 0.0 s, input 1 000/s (forecast 1 400/s), throughput 1"
-        " 000/s; 12 workers would be 140 s behind in 9 min; 16 workers would be at most 45 s behind and catch"
-        " up in 4 min",
+        " 000/s; 12 workers would have a backlog time of 140 s in 9 min; 16 workers would be at most 45 s behind"
+        " and catch up in 4 min",
     ),
     "up, ahead of an expected event": (
         decision(Reason.UP, **DRAIN | {"keep_behind_s": 0, "keep_after_s": 0}, expected_times=3.0),
@@ -343,7 +343,7 @@ SENTENCES = {
             **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0},
         ),
         f"Scaling up from 12 to 16 workers: {RATES}, capacity 1 200/s; at this throughput 12 workers "
-        "would be 33 min behind in 50 min; 16 workers would be at most 45 s behind and catch up in 4 min",
+        "would have a backlog time of 33 min in 50 min; 16 workers would be at most 45 s behind and catch up in 4 min",
     ),
     "up while the forecast exceeds the capacity": (
         decision(
@@ -352,8 +352,8 @@ SENTENCES = {
             forecast_input_rate_records_per_s=1300.0,
         ),
         "Scaling up from 12 to 16 workers: backlog time 0.0 s, input 1 000/s (forecast 1 300/s), throughput 1 000/s, "
-        "capacity 1 200/s; 12 workers would be 33 min behind in 50 min; 16 workers would be at most 45 s behind and "
-        "catch up in 4 min",
+        "capacity 1 200/s; 12 workers would have a backlog time of 33 min in 50 min; 16 workers would be at most "
+        "45 s behind and catch up in 4 min",
     ),
     "hold at a throughput below the capacity": (
         decision(
@@ -391,8 +391,8 @@ SENTENCES = {
     ),
     "hold of an up that a bound took back": (
         decision(Reason.HOLD, **DRAIN | {"required_workers": 12}, bound=Bound.COOLDOWN, spec_changed_age_s=60.0),
-        f"Holding 12 workers: {RATES}; 12 workers would be 140 s behind in 9 min; 16 workers would be at most "
-        "45 s behind and catch up in 4 min; in cooldown, 60 s after the last change",
+        f"Holding 12 workers: {RATES}; 12 workers would have a backlog time of 140 s in 9 min; 16 workers would be at "
+        "most 45 s behind and catch up in 4 min; in cooldown, 60 s after the last change",
     ),
     "hold of a down that a bound took back": (
         decision(Reason.HOLD, **CALM, wanted_workers=7, bound=Bound.WINDOW, window_workers=11),
@@ -457,7 +457,7 @@ CUTS = {
     Bound.HOT: "; more than 6 workers will not help: one partition receives 6.0 times the mean; split its keys",
     Bound.STEP: "; max_step_up_workers limits the change",
     Bound.MAX: "; the maximum is 10 workers",
-    Bound.PARTITIONS: "; only 12 partitions, more workers will not help",
+    Bound.PARTITIONS: "; only 12 partitions, so no more workers",
     Bound.MIN: "; the minimum is 3 workers",
     Bound.MEMORY: "; the memory for 12 partitions requires 3 workers",
 }
@@ -494,7 +494,7 @@ def test_the_step_that_limits_a_scale_down_is_named():
         (decision(Reason.STUCK, backlog_records=1.0), ": 1 record waits and nothing is processed;"),
         (decision(Reason.DISCONTINUITY, backlog_records=1.0), "jumped to 1 record;"),
         (decision(Reason.HOLD, **CALM, stuck_backlog_records=1.0), "; 1 record waits in partitions whose"),
-        (decision(Reason.HOLD, **CALM, partitions=1, bound=Bound.PARTITIONS), "; only 1 partition, more workers"),
+        (decision(Reason.HOLD, **CALM, partitions=1, bound=Bound.PARTITIONS), "; only 1 partition, so no more workers"),
         (
             decision(Reason.HOLD, policy="segments", partitions=1, wanted_workers=1, fault="x"),
             "1 worker for 1 segment; x",
@@ -515,15 +515,15 @@ def test_an_unhealthy_sink_explains_a_prevented_scale_down():
 PARTITIONS = {
     "S0-16 cut": (
         {"bound": Bound.PARTITIONS, "required_workers": 8, "partitions": 8, "max_workers": 8, "wanted_workers": 14},
-        "; only 8 partitions, more workers will not help: the load needs 14 partitions",
+        "; only 8 partitions, so no more workers: the load needs 14 partitions",
     ),
     "S4-36 cut, two slots a worker": (
         {"bound": Bound.PARTITIONS, "required_workers": 4, "partitions": 8, "slots_per_worker": 2, "wanted_workers": 7},
-        "; only 8 partitions, more workers will not help: the load needs 14 partitions",
+        "; only 8 partitions, so no more workers: the load needs 14 partitions",
     ),
     "S2-18 limited by an old count of partitions": (
         {"bound": Bound.PARTITIONS, "required_workers": 8, "max_workers": 8, "wanted_workers": 14},
-        "; only the partitions last known, more workers will not help",
+        "; only the partitions last known, so no more workers",
     ),
     "no cut": ({"required_workers": 8, "partitions": 9, "keep_up_workers": 13.2, "backlog_time_s": 61.0}, ""),
 }
