@@ -29,10 +29,7 @@ def read_service_account(source: str) -> Configuration:
 def read_kubeconfig(source: str, file: str | None, context: str | None = None) -> Configuration:
     """The settings in a file, by default kubectl's. Raises SourceError of that source, without credentials."""
     configuration = Configuration()
-    fix = (
-        "set kubeconfig (check-api: --kubeconfig) and context to what exists, or run in a pod with a service account; "
-        "replace the file by a rename, so that no reader sees half of it"
-    )
+    fix = "set kubeconfig (check-api: --kubeconfig) and context to those of a complete file, or run in a pod"
     with _source_errors(source, f"a kubeconfig in {file or KUBE_CONFIG_DEFAULT_LOCATION}", fix):
         load_kube_config(  # type: ignore[no-untyped-call]  # theirs
             file, context, client_configuration=configuration, persist_config=False

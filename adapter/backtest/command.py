@@ -17,7 +17,7 @@ from adapter.backtest import job, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
 from adapter.backtest.units import Grid, Unit, units
 from adapter.config.faults import suggestion
-from adapter.core.formatting import counted
+from adapter.core.formatting import count, counted, share, workers
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
@@ -146,10 +146,14 @@ def assumption(trace: Trace, profile: Profile, worker_capacity_records_per_s: fl
     if worker_capacity_records_per_s is None:
         source = f"assumed from {fitted.workers} workers at the peak; set --worker-capacity to that of your workers"
     return (
-        f"a worker carries {fitted.worker_capacity_records_per_s:,.4g} records/s ({source}); the peak of "
-        f"{peak(trace):,.4g} records/s keeps {fitted.workers} workers {busy_ratio:.0%} busy; "
+        f"a worker carries {_four_digits(fitted.worker_capacity_records_per_s)} records/s ({source}); the peak of "
+        f"{_four_digits(peak(trace))} records/s keeps {workers(fitted.workers)} {share(busy_ratio)} busy; "
         f"the HPA allows {fitted.max_workers}"
     )
+
+
+def _four_digits(value: float) -> str:
+    return f"{value:.4g}" if value < 1000 else count(value)
 
 
 def run(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> None:

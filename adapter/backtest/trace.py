@@ -61,10 +61,10 @@ def read(path: Path) -> Trace:
     lines = _lines(path)
     if not lines or lines[0].replace(" ", "") != HEADER:
         detail = f"got {lines[0][:60]!r}" if lines else "the file is empty"
-        raise TraceError(f"{path}:1: expected the header {HEADER!r}, {detail}; write it as the first line")
+        raise TraceError(f"{path}:1: expected the header {HEADER!r}, {detail}; name the two columns so, with a comma")
     rows = np.array([_row(path, number, line) for number, line in enumerate(lines[1:], 2)])
     if len(rows) < 2:
-        raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; a rate is per step")
+        raise TraceError(f"{path}: expected at least two rows under the header, got {len(rows)}; two are one step")
     if rows[0, 0] > _LATEST_S:
         divisor, unit = next((one for one in _UNITS if rows[0, 0] <= _LATEST_S * one[0]), _UNITS[-1])
         given = f"got {rows[0, 0]:.0f}, which looks like Unix {unit}"

@@ -70,10 +70,11 @@ def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> I
 
 
 def _rates_source(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
-    yield from _unknown(source, path, kinds)
     kind = kinds.get(source) if isinstance(source, str) else None
     if kind not in (None, "prometheus"):
         yield Fault(path, f"expected a source of kind prometheus, got {source} of kind {kind}")
+    else:
+        yield from _unknown(source, path, {name: kind for name, kind in kinds.items() if kind in (None, "prometheus")})
 
 
 def _unknown(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:

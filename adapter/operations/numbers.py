@@ -112,11 +112,12 @@ def terms(recorded: RecordedDecision) -> TextSection:
 
 
 def rules(recorded: RecordedDecision) -> TextSection:
-    """The parameters that are not the policy's defaults."""
+    """The parameters that are not the policy's defaults. Costs that the policy measures have rows of their own."""
     defaults, rows = _defaults(recorded), []
+    measured = {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
-        if now != default:
+        if now != default and name not in measured:
             rows.append(Row(name=name, value=f"{_set(name, now)}, default {_set(name, default)}", note=meaning))
     return TextSection("Rules that are not the default", tuple(rows))
 
@@ -200,9 +201,14 @@ def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
     for name, setting, shown_by, unset in _COSTS:
         shown = recorded.number(f"workload_status.{shown_by}") or 0.0
         note = "as configured"
-        if not unset or recorded.rule(unset) == 1:
+        if _is_measured(recorded, unset):
             note = f"{counted(shown, 'rescale')} measured{_cost_origin(recorded, setting, shown)}"
         yield Row(name=name, value=time_text(recorded.rule(setting)), note=note)
+
+
+def _is_measured(recorded: RecordedDecision, unset: str) -> bool:
+    """Whether the policy measures a cost of a rescale, in place of its setting."""
+    return policy_of(recorded.decision.policy).waits_until_warm and (not unset or recorded.rule(unset) == 1)
 
 
 def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:

@@ -21,7 +21,9 @@ def check_java() -> int:
     """The major version of the Java that Spark will start. Raises SetupError if it is missing or too old."""
     program = _program()
     if program is None:
-        raise SetupError(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {INSTALL}")
+        home = os.environ.get("JAVA_HOME")
+        where = f"no bin/java in JAVA_HOME={home}; unset it, or install Java" if home else INSTALL
+        raise SetupError(f"Java is missing: the pipeline needs Java {OLDEST} or newer; {where}")
     output = _version_output(program)
     major = parse_version(output)
     if major is None:

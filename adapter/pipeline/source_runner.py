@@ -142,9 +142,13 @@ def _import_opener(opener: str) -> Opener:
 
 
 def workloads_of(config: Config, source: str) -> list[str]:
-    """The configured workloads that read from a source; one of kind kubernetes is read for all of them."""
+    """The workloads that a source concerns: the configured ones that read it, and EVERY if it may concern others.
+
+    One of kind kubernetes is read for all workloads.
+    """
     of_all = isinstance(config.sources[source], KubernetesSource)
-    return [
+    discovers = any(fleet.source == source for fleet in config.fleets)
+    return [EVERY] * (of_all or discovers) + [
         workload.id
         for workload in config.workloads
         if of_all or any(source in sources_of(config, reading) for reading in workload.read)
@@ -152,9 +156,9 @@ def workloads_of(config: Config, source: str) -> list[str]:
 
 
 def fault_table(workloads: Iterable[str], ticks: range, message: str) -> pa.Table:
-    """The fault of a whole source, for each of these workloads and for every workload without a sample."""
+    """The fault of a whole source, for each of these workloads."""
     table = SampleTable()
     for at_s in ticks:
-        for workload in (EVERY, *workloads):
+        for workload in workloads:
             table.add_fault(at_s, workload, message)
     return table.finish()

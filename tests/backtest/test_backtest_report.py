@@ -361,7 +361,7 @@ def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
     assert sentence.startswith("shop, consumer-group: a worker carries")
     assert expected in sentence
     busy = 1400 / (peak_workers * (capacity or 1400 / 30))
-    assert f"the peak of 1,400 records/s keeps {peak_workers} workers {busy:.0%} busy" in sentence
+    assert f"the peak of 1 400 records/s keeps {peak_workers} workers {busy * 100:.0f} % busy" in sentence
 
 
 def test_a_policy_with_parameters_is_a_metric_policy(past: RecordedHistory) -> None:

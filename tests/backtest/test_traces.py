@@ -59,10 +59,10 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "result"),
     [
-        ("", ":1: expected the header 'seconds,rate', the file is empty; write it as the first line"),
-        ("0,1\n5,2\n", ":1: expected the header 'seconds,rate', got '0,1'; write it as the first line"),
-        ("seconds,rate\n", ": expected at least two rows under the header, got 0; a rate is per step"),
-        ("seconds,rate\n0,1\n", ": expected at least two rows under the header, got 1; a rate is per step"),
+        ("", ":1: expected the header 'seconds,rate', the file is empty; name the two columns so, with a comma"),
+        ("0,1\n5,2\n", ":1: expected the header 'seconds,rate', got '0,1'; name the two columns so, with a comma"),
+        ("seconds,rate\n", ": expected at least two rows under the header, got 0; two are one step"),
+        ("seconds,rate\n0,1\n", ": expected at least two rows under the header, got 1; two are one step"),
         ("seconds,rate\n0,1\n5,x\n", ":3: expected a finite number, got 'x'; fill the row"),
         ("seconds,rate\n0,1\n5,\n", ":3: expected a finite number, got nothing; fill the row"),
         ("seconds,rate\n0,1\n5,nan\n", ":3: expected a finite number, got 'nan'; fill the row"),

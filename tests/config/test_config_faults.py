@@ -140,7 +140,7 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         ),
         pytest.param(
             source('kind: pravega, url: "http://a", prometheus: prm'),
-            "sources.it.prometheus: expected one of kafka, prom, k8s, sim, it, got 'prm'; did you mean prom?",
+            "sources.it.prometheus: expected one of prom, got 'prm'; did you mean prom?",
             id="pravega's rates from an unknown source",
         ),
         pytest.param(

@@ -245,7 +245,7 @@ def test_no_ca_is_needed_without_an_api_service(render: Render) -> None:
         ),
         pytest.param(
             ["tls.mode=secret", "tls.pipeline.existingSecret=own"],
-            "tls.serve.existingSecret is required with tls.mode secret: a Secret with tls.crt, tls.key and ca.crt",
+            "tls.serve.existingSecret is required with tls.mode secret: a Secret with tls.crt and tls.key",
             id="a mode without its Secret",
         ),
         pytest.param([*SECRET[:2], SECRET[3]], "tls.serve.caBundle is required", id="a certificate without its CA"),

@@ -110,6 +110,12 @@ def test_a_rule_that_is_not_the_default_is_shown_with_its_whole_meaning():
     assert f"warm_up_s 60, default 120 {MEANINGS['warm_up_s']}" in " ".join(" ".join(shown).split())
 
 
+def test_a_cost_that_the_policy_measures_is_no_rule():
+    record = "\n".join(lines(explain(growing(rescale_pause_s=20.0, max_workers=12))))
+    assert "default 30" not in record
+    assert "default 30" in "\n".join(lines(explain(growing(policy="dataflow", rescale_pause_s=20.0))))
+
+
 @pytest.mark.parametrize(
     ("signals", "rules", "range_", "by"),
     [

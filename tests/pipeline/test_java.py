@@ -52,7 +52,9 @@ def test_the_error_of_a_missing_java_has_the_install_command(tmp_path: Path) -> 
 
 
 def test_an_empty_java_home_is_an_error_even_if_path_has_java(tmp_path: Path) -> None:
-    assert outcome(PATH=os.environ["PATH"], JAVA_HOME=str(tmp_path)).startswith("fault Java is missing")
+    found = outcome(PATH=os.environ["PATH"], JAVA_HOME=str(tmp_path))
+    assert found.startswith("fault Java is missing")
+    assert found.strip().endswith(f"no bin/java in JAVA_HOME={tmp_path}; unset it, or install Java")
 
 
 def test_the_error_of_an_old_java_has_its_version(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_source_stays_open_until_the_configuration_changes(tmp_path: Path) -> 
 def test_the_fault_of_a_source_concerns_every_tick_and_its_workloads(tmp_path: Path) -> None:
     config = config_of(tmp_path, ("recorded", "dead"))
     found = rows_of(fault_table(workloads_of(config, "dead"), TICKS, "dead: refused"))
-    assert {(row.at_s, row.workload) for row in found} == {(t, w) for t in TICKS for w in ("*", "shop/of-dead")}
+    assert {(row.at_s, row.workload) for row in found} == {(t, w) for t in TICKS for w in ("shop/of-dead",)}
     assert {(row.signal, row.value, row.text) for row in found} == {(FAULT, 0.0, "dead: refused")}
 
 
@@ -219,6 +219,13 @@ def test_the_prometheus_behind_pravega_belongs_to_the_workloads_of_its_streams()
     assert ranks(config, "pravega") == {"shop/orders": 1}
     assert ranks(config, "rates") == {"shop/orders": 2}
     assert workloads_of(config, "other") == []
+
+
+def test_a_source_concerns_workloads_that_do_not_read_it_only_if_they_may_be_discovered_in_it() -> None:
+    config = parse(f"{PRAVEGA}fleets: [{{name: all, source: other, preset: kminion}}]", "pravega")
+    assert workloads_of(config, "other") == ["*"]
+    assert workloads_of(config, "rates") == ["shop/orders"]
+    assert workloads_of(config, "cluster") == ["*", "shop/orders"]
 
 
 PRAVEGA = """

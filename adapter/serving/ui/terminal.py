@@ -107,5 +107,5 @@ def _path(counts: Sequence[int] | None) -> str:
         return ""
     words = [str(workers) for workers in counts]
     if len(words) > _MOST_COUNTS:
-        words = [*words[:4], f"{len(words) - 8} more", *words[-4:]]
+        words = [*words[:4], f"({len(words) - 8} more)", *words[-4:]]
     return f"workers {' → '.join(words)}  "

@@ -96,7 +96,7 @@ def test_the_summary_has_each_workload_with_its_sizes_and_last_reason() -> None:
 def test_a_long_list_of_sizes_is_shortened_in_its_middle() -> None:
     text = summary(snapshot(decision()), {"demo/steady": tuple(range(1, 31))}, 600.0)
 
-    assert "workers 1 → 2 → 3 → 4 → 22 more → 27 → 28 → 29 → 30  Holding" in text
+    assert "workers 1 → 2 → 3 → 4 → (22 more) → 27 → 28 → 29 → 30  Holding" in text
 
 
 def test_without_a_fleet_the_summary_has_the_reasons_alone() -> None:
