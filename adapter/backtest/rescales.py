@@ -45,10 +45,10 @@ def rescales(
 
 def worker_changes(workers: Array) -> IntArray:
     """The ticks whose number of workers differs from the last known one before."""
-    return np.flatnonzero(np.nan_to_num(np.diff(_carry_forward(workers)))) + 1
+    return np.flatnonzero(np.nan_to_num(np.diff(_carry(workers)))) + 1
 
 
-def _carry_forward(values: Array) -> Array:
+def _carry(values: Array) -> Array:
     """The values; an unknown one is the last known one before."""
     known = np.where(np.isfinite(values), np.arange(len(values)), 0)
     return values[np.maximum.accumulate(known)]
@@ -65,7 +65,7 @@ def _changes(timeline: Timeline) -> Iterator[int]:
 
 
 def _rescale(timeline: Timeline, tick: int, capacity: Array) -> Rescale:
-    workers, before = _carry_forward(timeline.workers), _before(timeline, tick)
+    workers, before = _carry(timeline.workers), _before(timeline, tick)
     begin, end = _stop(timeline, tick, before)
     is_seen = np.isfinite(before)  # not in an outage, whose end says nothing about the stop
     first_ratio, warm_up_s = _warm_up(timeline, end, capacity) if is_seen else (np.nan, np.nan)
@@ -84,11 +84,7 @@ def _start(timeline: Timeline, tick: int) -> float:
     """The time from the request for this number of workers until they are ready."""
     spec = timeline.spec_workers
     requested = worker_changes(spec[: tick + 1])
-    if (
-        timeline.ready_workers[tick] != _carry_forward(spec)[tick]
-        or not len(requested)
-        or np.isnan(spec[requested[-1] - 1])
-    ):
+    if timeline.ready_workers[tick] != _carry(spec)[tick] or not len(requested) or np.isnan(spec[requested[-1] - 1]):
         return np.nan
     waited_s = float(timeline.at_s[tick] - timeline.at_s[requested[-1]])
     return waited_s if waited_s <= _LONGEST_START_S else np.nan

@@ -197,7 +197,7 @@ _READINGS: Mapping[str | None, type[Model]] = {
 }
 
 
-def _validate_by_kind(given: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
+def _validate_kind(given: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
     """Validate an entry by the kind of its source, so that the faults concern that kind alone.
 
     The context has the kinds; without a context, the settings of the entry select the model.
@@ -212,6 +212,4 @@ def _validate_by_kind(given: Any, handler: ModelWrapValidatorHandler[Any], info:
     return model.model_validate(given) if model else given
 
 
-AnyReading = Annotated[
-    KafkaReading | PrometheusReading | PravegaReading | TraceReading, WrapValidator(_validate_by_kind)
-]
+AnyReading = Annotated[KafkaReading | PrometheusReading | PravegaReading | TraceReading, WrapValidator(_validate_kind)]

@@ -135,7 +135,7 @@ def table(
         return np.where(mask, current, np.nan)
 
     unhealthy, fed = bound_inputs.sink_unhealthy, range_.by_partitions & ~bound_inputs.held
-    window, missing = np.minimum(whole(bound_inputs.window_workers), current), hold(bound_inputs.misses_metrics)
+    window = np.minimum(whole(bound_inputs.window_workers), current)
     return (
         Clamp(Bound.WINDOW, window, None),
         _latch(np.fmax(wanted, window), current, window, bound_inputs.pending_workers),
@@ -143,7 +143,7 @@ def table(
         Clamp(Bound.PAUSE, hold(bound_inputs.no_down), hold(bound_inputs.no_up)),
         Clamp(Bound.FAILOVER, hold(bound_inputs.failover), None),
         Clamp(Bound.EXPECTED, hold(bound_inputs.expecting), None),
-        Clamp(Bound.MISSING_METRICS, missing, None),
+        Clamp(Bound.MISSING_METRICS, hold(bound_inputs.misses_metrics), None),
         Clamp(Bound.SINK, hold(unhealthy & bound_inputs.behind), hold(unhealthy)),
         Clamp(Bound.INEFFECTIVE, None, hold(bound_inputs.blocked)),
         Clamp(Bound.COOLDOWN, hold(bound_inputs.in_down_cooldown), hold(bound_inputs.in_up_cooldown)),
@@ -151,7 +151,7 @@ def table(
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
-        Clamp(Bound.PARTITIONS, None, np.where(fed, np.fmax(range_.most, missing), np.nan)),
+        Clamp(Bound.PARTITIONS, None, np.where(fed, range_.most, np.nan)),
         Clamp(Bound.MAX, None, range_.allowed),
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
         Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),

@@ -1,6 +1,6 @@
 """A tick -> the decision inputs of each workload: everything that a decision depends on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +83,8 @@ class DecisionInput:
 
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
-    range_ = limits(tick.rules, tick.facts)
+    facts = tick.facts
+    range_ = limits(tick.rules, replace(facts, partitions=np.where(_lost_partitions(tick), np.nan, facts.partitions)))
     paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
@@ -266,7 +267,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        misses_metrics=misses_stage(fast.reports, tick.at_s) | _misses_partitions(tick),
+        misses_metrics=_misses_metrics(tick),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
@@ -276,7 +277,13 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
     )
 
 
-def _misses_partitions(tick: Tick) -> Mask:
+def _misses_metrics(tick: Tick) -> Mask:
+    """Whether metrics of the load are missing, which a policy that follows the partitions does not need."""
+    missing = misses_stage(tick.state.fast.reports, tick.at_s) | _lost_partitions(tick)
+    return missing & ~policy_has("follows_partitions", tick.rules)
+
+
+def _lost_partitions(tick: Tick) -> Mask:
     """Whether the partitions became fewer a short time ago, as when a worker misses some scrapes.
 
     A policy that follows the partitions follows them down at once.

@@ -61,15 +61,16 @@ def with_events(
     """
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
     lead_s = np.maximum(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
+    rates_end_s = 2 * rules.rate_window_s + rules.metric_delay_s  # the rates contain an event for this time after it
     coming, lasting, expecting = rules.expected_times, np.ones(len(which)), rules.expecting
     for number, event in ((number, event) for number, each in enumerate(distinct) for event in each.expected):
-        near = (which == number) & (event.begin_s - lead_s <= at_s) & (at_s < event.end_s)
+        near = (which == number) & (event.begin_s - lead_s <= at_s) & (at_s < event.end_s + rates_end_s)
         multiple = np.where(near, event.times, 1.0)
         if at_s < event.begin_s:
             coming = np.maximum(coming, multiple)
         else:
             lasting = np.maximum(lasting, multiple)
-        expecting = np.where(near, 1.0, expecting)
+        expecting = np.where(near & (at_s < event.end_s), 1.0, expecting)
     # The present input contains the multiple of an event that lasts.
     return replace(rules, expected_times=np.maximum(coming / lasting, 1.0), expecting=expecting)
 

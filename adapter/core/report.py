@@ -94,9 +94,7 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
         return ("",) * len(names)
     of_all = np.where(_lacks_samples(tick, result), faults.get(EVERY, ""), "").tolist()
     return tuple(
-        _join_faults(
-            _join_faults(_own_fault(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, "")
-        )
+        _join(_join(_own_fault(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
         for name, every in zip(names, of_all, strict=True)
     )
 
@@ -119,7 +117,7 @@ def _is_partition_count_old(tick: Tick) -> Mask:
 def _own_fault(fault: str, every: str) -> str:
     """The fault of one workload. A source that names the workload replaces the faults of all workloads."""
     own, of_all = ({part for part in each.split("; ") if not _is_count(part)} for each in (fault, every))
-    return _join_faults(fault, every) if own.isdisjoint(of_all) else fault
+    return _join(fault, every) if own.isdisjoint(of_all) else fault
 
 
 def _is_count(part: str) -> bool:
@@ -127,7 +125,7 @@ def _is_count(part: str) -> bool:
     return part.removesuffix(" more").isdigit()
 
 
-def _join_faults(one: str, other: str) -> str:
+def _join(one: str, other: str) -> str:
     """Two faults as one."""
     return other if one in other else one if other in one else f"{one}; {other}"
 

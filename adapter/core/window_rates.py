@@ -65,11 +65,11 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
     stuck = now.stuck_backlog_records > 0
-    unusable = stuck | _contradicts_backlog(fast, near, processed - arriving, rules)
+    seen = np.where(near, fast.backlog, np.nan)
+    unusable = stuck | _contradicts_backlog(seen, processed - appended, rules)
     arriving = np.where(unusable, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
     arriving = first_known(arriving, np.where(unusable, np.nan, meanwhile))
-    seen = np.where(near, fast.backlog, np.nan)
     return Rates(
         throughput_records_per_s=throughput,
         growth_records_per_s=growth,
@@ -127,13 +127,14 @@ def _is_full(fast: Fast, window_s: Array) -> Mask:
     return full
 
 
-def _contradicts_backlog(fast: Fast, near: Mask, fall: Array, rules: RuleColumns) -> Mask:
-    """Whether the backlog would have fallen by more than there was: the input is not counted where it is processed.
+def _contradicts_backlog(seen: Array, fall: Array, rules: RuleColumns) -> Mask:
+    """Whether the backlog would have fallen by more than it did: the input is not counted where it is processed.
 
-    fall: throughput - input, both as counted, records/s: a rate that a source reports may be of an earlier time.
+    seen: the backlogs of the rate window. fall: throughput - input, both as counted, records/s: a rate that a source
+    reports may be of an earlier time.
     """
-    highest = np.fmax.reduce(np.where(near, fast.backlog, np.nan), axis=0)
-    contradicts: Mask = fall * rules.rate_window_s * _LEAST_SPAN_RATIO > np.maximum(highest, _COUNTED_EXACTLY)
+    fell = np.fmax.reduce(seen, axis=0) - np.fmin.reduce(seen, axis=0)
+    contradicts: Mask = fall * rules.rate_window_s * _LEAST_SPAN_RATIO > np.maximum(fell, _COUNTED_EXACTLY)
     return contradicts
 
 
@@ -148,7 +149,6 @@ def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
 
 
 def _progressed(fast: Fast) -> Mask:
-    if len(fast.at_s) < 2:
-        return np.zeros(fast.processed.shape[1], dtype=bool)
-    rose: Mask = fast.processed[-1] > fast.processed[-2]
-    return rose
+    """Whether a counter rose within the points. One that is committed rarely does not rise at each of them."""
+    rose: Mask = (np.diff(fast.processed, axis=0) > 0).any(axis=0)
+    return rose & ~is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))

@@ -202,14 +202,12 @@ def _limit(direction: Direction, changes: Sequence[_SyncValue], spec_workers: Ar
     """The size that the rate policies of one direction allow; sign: 1 up, -1 down."""
     if direction.select is Select.DISABLED:
         return spec_workers
-    limits = [_policy_limit(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
+    limits = [_allow(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
     widest = direction.select is Select.MAX
     return reduce(np.maximum if widest == (sign > 0) else np.minimum, limits)
 
 
-def _policy_limit(
-    policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int
-) -> Array:
+def _allow(policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
     """The size that one rate policy allows, relative to the size at the start of its period."""
     start = spec_workers - sum(added for at_s, added in changes if at_s > now_s - policy.period_s)
     if policy.kind == "Pods":

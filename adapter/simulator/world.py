@@ -139,7 +139,7 @@ class World:
     def capacity_records_per_s(self, workers: Array) -> Array:
         """The input that these workers can process without noise, shape (L,)."""
         column: Array = self.demand_table[np.arange(len(workers)), np.maximum(workers, 1).astype(int) - 1]
-        return column
+        return np.where(workers > 0, column, 0.0)
 
     def demand_workers(self, rate_records_per_s: Array) -> Array:
         """The fewest workers that can process an input, shape (L,); all workers where none suffice."""

@@ -226,9 +226,8 @@ def test_p_06_a_bounded_size_stays_within_minimum_maximum_and_partitions(wanted,
     most = min(bounded["max_workers"], known.get("max_workers", inf))
     fed = min(most, known.get("partitions", inf))
     least = max(bounded["min_workers"], known.get("min_workers", 0))
-    # The partitions do not lower a target that a gate holds, nor the present size while metrics are missing.
-    unfed = "held" in bounded["active"] or ("misses_metrics" in bounded["active"] and size <= bounded["current"])
-    assert min(fed, least) <= size <= (most if unfed else fed)
+    # The partitions do not lower a target that a gate holds.
+    assert min(fed, least) <= size <= (most if "held" in bounded["active"] else fed)
 
 
 @given(sizes, sizes, st.fixed_dictionaries(BRAKED | BOUNDED))

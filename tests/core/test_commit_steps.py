@@ -72,9 +72,9 @@ SETTINGS = {
 
 
 @cache
-def sizes_after_a_step(interval_s, setting):
-    """The workers that jobs, which commit at different times, have half an hour after the input has tripled."""
-    jobs = {phase_s: Fluid(lambda at_s: INPUT if at_s < STEP_AT_S else STEP_TO, each=EACH) for phase_s in PHASES_S}
+def sizes_after_a_step(interval_s, setting, before):
+    """The workers that jobs, which commit at different times, have half an hour after a step of the input."""
+    jobs = {phase_s: Fluid(lambda at_s: before if at_s < STEP_AT_S else STEP_TO, each=EACH) for phase_s in PHASES_S}
     state, book = EMPTY, RuleBook(by_workload={f"shop/{phase_s}": SETTINGS[setting] for phase_s in PHASES_S})
     committed = dict.fromkeys(PHASES_S, 0.0)
     for at_s in range(0, 2 * STEP_AT_S):
@@ -103,8 +103,9 @@ def sizes_after_a_step(interval_s, setting):
 @pytest.mark.simulation
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("interval_s", INTERVALS_S)
-def test_drain_follows_a_step_of_the_input_whenever_offsets_are_committed(interval_s, setting):
-    assert min(sizes_after_a_step(interval_s, setting)) >= 15
+@pytest.mark.parametrize("before", [INPUT, 0.0])
+def test_drain_follows_a_step_of_the_input_whenever_offsets_are_committed(interval_s, setting, before):
+    assert min(sizes_after_a_step(interval_s, setting, before)) >= 15
 
 
 @pytest.mark.simulation

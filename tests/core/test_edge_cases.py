@@ -379,13 +379,14 @@ WRONG_INPUT = {
 }
 
 
+@pytest.mark.parametrize("backlog", [0.0, 45_000.0])
 @pytest.mark.parametrize("appended", WRONG_INPUT.values(), ids=WRONG_INPUT)
 @pytest.mark.parametrize("policy", ["drain", "netflix"])
-def test_an_input_below_the_throughput_without_a_backlog_is_wrong(policy, appended):
-    """The backlog would have become negative. The input then follows from the throughput and the backlog."""
+def test_an_input_below_the_throughput_with_a_level_backlog_is_wrong(policy, appended, backlog):
+    """The backlog would have fallen. The input then follows from the throughput and the backlog."""
 
     def seen(at_s):
-        load = flow(at_s) | {"appended_records": appended(at_s)}
+        load = flow(at_s) | {"appended_records": appended(at_s) + backlog, "backlog_records": backlog}
         return tick(at_s, job(**counts(13), **load, utilization_ratio=0.77, partitions=60))
 
     found = history([seen(at_s) for at_s in range(0, 3601, 15)], book(policy=policy))

@@ -124,6 +124,18 @@ def test_partitions_that_become_fewer_again_and_again_delay_a_scale_down_and_do_
     assert min(found[at_s].required_workers for at_s in range(1800, 3600, 15)) <= 4
 
 
+def test_a_part_that_is_not_scraped_allows_a_scale_up():
+    """Ten of sixty partitions are scraped for nine minutes, in which the load doubles."""
+
+    def seen(at_s):
+        share = 1 / 6 if 1800 <= at_s < 2340 else 1.0
+        load = flow(at_s, growth=1000 if at_s > 1815 else 0)
+        return tick(at_s, job(**counts(12), **load, utilization_ratio=0.85, partitions=60 * share))
+
+    decided = {d.at_s: d for d in history([seen(at_s) for at_s in range(0, 2101, 15)], book(max_workers=60))}
+    assert decided[2100].required_workers > 20
+
+
 def test_fewer_partitions_limit_the_size_after_ten_minutes():
     def seen(at_s):
         return tick(at_s, job(**counts(12), **flow(at_s), utilization_ratio=0.8, partitions=12 if at_s < 600 else 6))

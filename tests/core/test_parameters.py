@@ -84,6 +84,14 @@ def test_s1_the_present_input_contains_the_multiple_of_an_event_that_lasts(first
     assert with_calendar(Rules(expected=events), 3500).expected_times[0] == times
 
 
+@pytest.mark.parametrize(("after_s", "times"), [(0, 1), (59, 1), (180, 3)])
+def test_s1_the_rates_contain_an_event_for_two_windows_and_the_metric_delay_after_its_end(after_s, times):
+    """The gap between the events is shorter than the time for which the second one is prepared."""
+    events = Event(begin_s=0, end_s=3600, times=3), Event(begin_s=3600 + 240, end_s=7200, times=3)
+    found = with_calendar(Rules(expected=events, rate_window_s=60, metric_delay_s=30), 3600 + after_s)
+    assert (found.expected_times[0], found.expecting[0]) == (times, 1)
+
+
 def test_s1_an_expected_event_counts_earlier_for_workers_that_an_annotation_says_start_slowly():
     rules = Rules(expected=(Event(begin_s=3600, end_s=7200, times=2),), rescale_pause_s=30.0, warm_up_s=60.0)
     start_s = {"worker_start_s": column(1800, nan)}

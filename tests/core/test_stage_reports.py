@@ -76,6 +76,14 @@ def test_the_block_ends_when_the_stage_reports_again():
     assert found[LAST_S + 3000].required_workers < 8
 
 
+def test_a_policy_that_follows_the_segments_does_not_need_the_stage():
+    def merging(at_s):
+        return [job(partitions=12 if at_s < LAST_S + 300 else 6)]
+
+    found = decisions(LAST_S + 330, rest=merging, policy="segments")
+    assert [found[at_s].required_workers for at_s in (LAST_S + 285, LAST_S + 330)] == [12, 6]
+
+
 STILL = {
     "a fault of another source": {"faults": lambda at_s: [(EVERY, "down")] if at_s == LAST_S + 1200 else []},
     "a fault when it ceased": {"faults": lambda at_s: [(JOB, "down")] if at_s <= LAST_S + 300 else []},

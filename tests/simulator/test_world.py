@@ -35,6 +35,10 @@ def test_the_capacity_of_workers_is_that_of_the_fullest_one() -> None:
     assert world.demand_workers(np.array([0.99 * even, 0.99 * uneven])).tolist() == [6, 6]
 
 
+def test_no_workers_have_no_capacity() -> None:
+    assert a_world(EVEN).capacity_records_per_s(np.zeros(1)).tolist() == [0]
+
+
 @given(rate=st.lists(st.floats(1, 1e5), min_size=1, max_size=50), place=st.floats(0, 1), behind=st.floats(0, 1))
 def test_the_age_of_a_record_is_the_inverse_of_the_running_sum(rate: list[float], place: float, behind: float) -> None:
     of = arrivals(np.array(rate))
