@@ -11,6 +11,7 @@ from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.ingest import FEW_RATIO
 from adapter.core.limits import Range, at_least_one, limits, pauses
+from adapter.core.missing_metrics import lost_partitions, misses_metrics
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
@@ -20,14 +21,12 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
 from adapter.core.signals import is_processing
-from adapter.core.stage_reports import misses_stage
 from adapter.core.state import WorkerCounts
 from adapter.core.window_rates import input_rise
 
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 # After a scale-up: the capacity of the larger size is less certain, and another rescale is another pause.
 _EXCESS_RATIO = 1.25
-_FEWER_PARTITIONS_S = 600.0
 _HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
@@ -84,7 +83,7 @@ class DecisionInput:
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
     facts = tick.facts
-    range_ = limits(tick.rules, replace(facts, partitions=np.where(_lost_partitions(tick), np.nan, facts.partitions)))
+    range_ = limits(tick.rules, replace(facts, partitions=np.where(lost_partitions(tick), np.nan, facts.partitions)))
     paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
@@ -267,7 +266,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        misses_metrics=_misses_metrics(tick),
+        misses_metrics=misses_metrics(tick),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
@@ -275,21 +274,6 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         measured_warm_ups=rules.measures_warm_up * _count_known(tick.state.slow.last_rescales.warm_up_s),
         rules=rules,
     )
-
-
-def _misses_metrics(tick: Tick) -> Mask:
-    """Whether metrics of the load are missing, which a policy that follows the partitions does not need."""
-    missing = misses_stage(tick.state.fast.reports, tick.at_s) | _lost_partitions(tick)
-    return missing & ~policy_has("follows_partitions", tick.rules)
-
-
-def _lost_partitions(tick: Tick) -> Mask:
-    """Whether the partitions became fewer a short time ago, as when a worker misses some scrapes.
-
-    A policy that follows the partitions follows them down at once.
-    """
-    fell: Mask = tick.at_s - tick.state.fast.partitions_fell_at_s < _FEWER_PARTITIONS_S
-    return fell & ~policy_has("follows_partitions", tick.rules)
 
 
 def _is_new_minute(tick: Tick) -> Mask:

@@ -150,5 +150,5 @@ def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
 
 def _progressed(fast: Fast) -> Mask:
     """Whether a counter rose within the points. One that is committed rarely does not rise at each of them."""
-    rose: Mask = (np.diff(fast.processed, axis=0) > 0).any(axis=0)
+    rose: Mask = (np.diff(fast.processed, axis=0) > 0).max(axis=0, initial=False)
     return rose & ~is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))
