@@ -103,9 +103,9 @@ clean: ## Remove build output; the cache of the tools stays
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, found $$($(PYTHON) --version): install it (Debian: apt-get install python3 python3-venv), or run make PYTHON=python3.12"; exit 1; }
-	@echo "Building $(VENV) once: about 1.6 GB, most of it Spark and Arrow"
+	@echo "Building $(VENV) once, in 1 to 3 minutes: 1.3 GB, most of it Spark and Arrow"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --disable-pip-version-check --require-hashes --requirement requirements/dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

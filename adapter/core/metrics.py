@@ -135,7 +135,7 @@ _ALL = (
         "records waiting in the fullest partition",
         "records",
         lambda decision: decision.highest_partition_backlog_records,
-        unknown="its sources report no backlog of single partitions",
+        unknown="its sources report no backlog of single partitions; add a Kafka source to its `read`",
     ),
     Metric(
         "utilization",

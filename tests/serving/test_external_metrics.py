@@ -134,7 +134,10 @@ def test_x06_case_45_an_invalid_number_is_never_served(number: float) -> None:
             "utilization",
             "its sources report neither busy time nor CPU, and the capacity of a worker is not learned yet",
         ),
-        ("highest_partition_backlog", "its sources report no backlog of single partitions"),
+        (
+            "highest_partition_backlog",
+            "its sources report no backlog of single partitions; add a Kafka source to its `read`",
+        ),
         ("segments", "its sources count no partitions"),
         ("drain_time_seconds", "a signal behind it is not known yet"),
     ],
