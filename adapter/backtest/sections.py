@@ -31,9 +31,7 @@ def trace_section(trace: Trace, profile: Profile, policies: Sequence[str], seed:
         at_s=first.at_s,
         rate_records_per_s=first.rate_records_per_s,
         simulated=tuple(_simulated_track(run) for run in runs.values()),
-        scores=tuple(
-            _score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s) for run in runs.values()
-        ),
+        scores=tuple(_simulated_score(run, target_s) for run in runs.values()),
         notes=(note,) if note else (),
         target=_hpa_target(runs, target_s),
     )
@@ -55,10 +53,7 @@ def history_section(
         rate_records_per_s=timeline.input_rate_records_per_s,
         simulated=(actual, *(_simulated_track(run) for run in runs.values())) if runs else (),
         recommended=(replace(actual, backlog_time_s=np.empty(0)), *recommendations) if recommendations else (),
-        scores=(
-            _actual_score(timeline, target_s),
-            *(_score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s) for run in runs.values()),
-        ),
+        scores=(_actual_score(timeline, target_s), *(_simulated_score(run, target_s) for run in runs.values())),
         facts=tuple(_fact(estimate) for estimate in job.estimates) if job else (),
         notes=(note,) if note else (),
         target=_hpa_target(runs, target_s),
@@ -102,6 +97,10 @@ def _actual_score(timeline: Timeline, target_s: float) -> Score:
     changes = len(worker_changes(first_known(timeline.spec_workers, timeline.workers)))  # not each pod that gets ready
     pause_s = sum(pauses_s) if len(pauses_s) == len(found) else None
     return _score(_actual_track(timeline), MEASURED, target_s, changes, pause_s)
+
+
+def _simulated_score(run: PolicyRun, target_s: float) -> Score:
+    return _score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s)
 
 
 def _score(track: Track, kind: str, target_s: float, rescales: int, pause_s: float | None) -> Score:
