@@ -16,6 +16,7 @@ _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
 _NEAR_RATIO = 1.1  # of the expected rate: workers and partitions differ by about as much
 _OUTDATED_RATIO = 1.25  # an entry above this multiple of an observation shows workers that were faster
+_SHARE_RATIO = 1.5  # a smaller size whose share of a larger one exceeds its entry by this was observed wrongly
 _REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
 _BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
@@ -112,7 +113,8 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     entry = np.array([observation.workers, rate, trust, at_s])[:, rows]
     columns = _without_low_bounds(_with_entry(table, rows, entry), entry, exponent[rows])
     full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated & (was.trust <= ESTIMATED))
-    return _with_columns(table, rows, _with_fallen_capacity(columns, entry, full[rows]))
+    columns = _with_least_share(_with_fallen_capacity(columns, entry, full[rows]), entry)
+    return _with_columns(table, rows, columns)
 
 
 def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
@@ -261,6 +263,17 @@ def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
     outdated = full & (trust <= known) & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
     rates = np.where(outdated, rate * sizes / workers, rates)
     return np.array([sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s])
+
+
+def _with_least_share(columns: Array, entry: Array) -> Array:
+    """Raise smaller sizes far below their share of the entry to that share: they carry no less per worker.
+
+    More trusted entries stay.
+    """
+    (workers, rate, known, _), (sizes, rates, trust, seen_at_s) = entry, columns
+    share = rate * sizes / workers
+    outdated = (sizes < workers) & (trust > CARRIED) & (trust <= known) & (_SHARE_RATIO * rates < share)
+    return np.array([sizes, np.where(outdated, share, rates), np.where(outdated, ESTIMATED, trust), seen_at_s])
 
 
 def _sort_by_size(columns: Array) -> Array:

@@ -294,6 +294,22 @@ def test_a_capacity_that_has_fallen_lowers_the_entries_of_other_sizes(before, se
     assert {size: rate for size, (rate, _) in entries(found).items()} == after
 
 
+@pytest.mark.parametrize(
+    ("before", "seen", "after"),
+    [
+        pytest.param({4: 1000}, look(8, 4000, saturated=True), {4: 2000, 8: 4000}, id="half of its share"),
+        pytest.param({4: 1400}, look(8, 4000, saturated=True), {4: 1400, 8: 4000}, id="fewer workers spread unevenly"),
+        pytest.param({8: 1000}, look(4, 2000, saturated=True), {4: 2000, 8: 1000}, id="no larger size"),
+        pytest.param({4: 1000}, look(8, 2000, utilization=0.5), {4: 1000, 8: 4000}, id="an estimate proves nothing"),
+        pytest.param({4: 1000}, look(8, 4000), {4: 1000, 8: 4000}, id="a lower bound neither"),
+    ],
+)
+def test_a_larger_size_raises_an_entry_far_below_its_share(before, seen, after):
+    """A smaller size carries no less per worker. One that was measured too low would keep the job too large."""
+    found = update_estimates(seen, table=observed(before))
+    assert {size: rate for size, (rate, _) in entries(found).items()} == after
+
+
 def test_full_workers_that_may_be_slow_lower_estimates_but_no_observation():
     """The CPU of a consumer that waits for I/O hides that it is full."""
     slow = look(8, 3000, at_s=60, saturated=True, doubtful=True)
