@@ -1,6 +1,6 @@
 """A tick -> the decision inputs of each workload: everything that a decision depends on."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.ingest import FEW_RATIO
 from adapter.core.limits import Range, at_least_one, limits, pauses
-from adapter.core.missing_metrics import lost_partitions, misses_metrics
+from adapter.core.missing_metrics import misses_metrics
 from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
@@ -82,8 +82,7 @@ class DecisionInput:
 
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
-    facts = tick.facts
-    range_ = limits(tick.rules, replace(facts, partitions=np.where(lost_partitions(tick), np.nan, facts.partitions)))
+    range_ = limits(tick.rules, tick.facts)
     paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
@@ -266,7 +265,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        misses_metrics=misses_metrics(tick),
+        misses_metrics=misses_metrics(fast, tick.at_s, rules),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),

@@ -47,14 +47,12 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
     )
     fast = _without_points(state.fast, stages, {workloads[place] for place in moved})
+    fell = (now.partitions < before.partitions) & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
-        partitions_fell_at_s=np.where(
-            (now.partitions < before.partitions) & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S),
-            samples.at_s,
-            fast.partitions_fell_at_s,
-        ),
+        partitions_fell_at_s=np.where(fell, samples.at_s, fast.partitions_fell_at_s),
+        partitions_before=np.where(fell, before.partitions, fast.partitions_before),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
         hpa_seen_at_s=np.where(_has_hpa(now) | faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),

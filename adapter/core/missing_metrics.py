@@ -1,23 +1,32 @@
-"""Whether metrics of a job's load are missing, so that the others show less load than there is."""
+"""What a decision uses while metrics are missing, so that the others show less than there is."""
 
-from adapter.core.observe import Tick
+import numpy as np
+
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
+from adapter.core.rule_columns import RuleColumns
+from adapter.core.samples import Array
 from adapter.core.stage_reports import misses_stage
+from adapter.core.state import Fast
 
 _FEWER_PARTITIONS_S = 600.0
 
 
-def misses_metrics(tick: Tick) -> Mask:
-    """Whether metrics of the load are missing, which a policy that follows the partitions does not need."""
-    missing = misses_stage(tick.state.fast.reports, tick.at_s) | lost_partitions(tick)
-    return missing & ~policy_has("follows_partitions", tick.rules)
+def misses_metrics(fast: Fast, at_s: float, rules: RuleColumns) -> Mask:
+    """Whether a stage ceased to report its load, or the partitions became fewer a short time ago.
 
-
-def lost_partitions(tick: Tick) -> Mask:
-    """Whether the partitions became fewer a short time ago, as when a worker misses some scrapes.
-
-    A policy that follows the partitions follows them down at once.
+    A policy that follows the partitions needs no load, and follows them down at once.
     """
-    fell: Mask = tick.at_s - tick.state.fast.partitions_fell_at_s < _FEWER_PARTITIONS_S
-    return fell & ~policy_has("follows_partitions", tick.rules)
+    missing = misses_stage(fast.reports, at_s) | _are_fewer(fast, at_s)
+    return missing & ~policy_has("follows_partitions", rules)
+
+
+def lasting_partitions(fast: Fast, partitions: Array, at_s: float, rules: RuleColumns) -> Array:
+    """The count before a short time ago, where that was larger: some are not counted while a worker misses scrapes."""
+    lasts = _are_fewer(fast, at_s) & ~policy_has("follows_partitions", rules)
+    return np.where(lasts, np.fmax(partitions, fast.partitions_before), partitions)
+
+
+def _are_fewer(fast: Fast, at_s: float) -> Mask:
+    fewer: Mask = at_s - fast.partitions_fell_at_s < _FEWER_PARTITIONS_S
+    return fewer

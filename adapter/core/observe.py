@@ -19,6 +19,7 @@ from adapter.core.ingest import (
     without_deleted_hpas,
 )
 from adapter.core.measured_cost import with_measured_cost
+from adapter.core.missing_metrics import lasting_partitions
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
@@ -128,7 +129,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         stage_rules=stage_rules,
         complaints=complaints,
         counts=fast.counts,
-        facts=_healthy_facts(state, at_s, rules),
+        facts=_present_facts(state, at_s, rules),
         bad_annotations=reindex([samples.whole("bad_annotations")], samples.workloads, names)[0],
         partitions_age_s=partitions_age_s,
         load_age_s=load_age_s,
@@ -155,11 +156,12 @@ def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> t
     return parameters.with_events(rules, names, slow.facts.fleet, book, samples.at_s), complaints
 
 
-def _healthy_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:
+def _present_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:
     """The facts; the health of a job that has not reported it for error_after_s is unknown."""
     facts, seen_at_s = state.slow.facts, {name: getattr(state.fast, f"{name}_seen_at_s") for name in HEALTH}
     known = {name: at_s - seen_at_s[name] <= rules.error_after_s for name in HEALTH}
-    return replace(facts, **{name: np.where(known[name], getattr(facts, name), np.nan) for name in HEALTH})
+    health = {name: np.where(known[name], getattr(facts, name), np.nan) for name in HEALTH}
+    return replace(facts, partitions=lasting_partitions(state.fast, facts.partitions, at_s, rules), **health)
 
 
 def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Fast:

@@ -61,7 +61,7 @@ def with_events(
     """
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
     lead_s = np.maximum(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
-    rates_end_s = 2 * rules.rate_window_s + rules.metric_delay_s  # the rates contain an event for this time after it
+    rates_end_s = rules.rate_window_s + rules.metric_delay_s  # the rates contain an event for this time after it
     coming, lasting, expecting = rules.expected_times, np.ones(len(which)), rules.expecting
     for number, event in ((number, event) for number, each in enumerate(distinct) for event in each.expected):
         near = (which == number) & (event.begin_s - lead_s <= at_s) & (at_s < event.end_s + rates_end_s)

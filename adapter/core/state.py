@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 20  # raise it whenever layout() changes
+VERSION = 21  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -125,6 +125,7 @@ class Fast:
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
     partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count fell; a fall soon after does not count
+    partitions_before: Array = field(metadata=_by("workload"))  # their count before that fall
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
     target_workers: Array = field(metadata=_by("workload"))  # what was served last

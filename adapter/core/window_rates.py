@@ -26,6 +26,7 @@ from adapter.core.state import Fast
 
 FAR_WINDOWS = 2.0  # windows to search for the steps of a counter that has too few in one window
 _COUNTED_EXACTLY = 1.0  # record: a smaller difference is a rounding error
+_LEAST_BACKLOGS = 3  # with fewer, nothing shows how the backlog changed
 _LEAST_SPAN_RATIO = 0.5  # a rate over less than this share of its window is not reliable
 
 
@@ -40,7 +41,7 @@ class Rates:
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array
     input_rise_records_per_s2: Array  # from sample to sample; NaN if unknown
-    progressed: Mask  # something was processed since the tick before
+    progressed: Mask  # the counter of processed records still rises
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
     falling: Mask
@@ -66,7 +67,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
     stuck = now.stuck_backlog_records > 0
     seen = np.where(near, fast.backlog, np.nan)
-    unusable = stuck | _contradicts_backlog(seen, processed - appended, rules)
+    unusable = stuck | _contradicts_backlog(np.where(far, fast.backlog, np.nan), processed - appended, rules)
     arriving = np.where(unusable, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
     arriving = first_known(arriving, np.where(unusable, np.nan, meanwhile))
@@ -78,7 +79,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, shows_input),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
-        progressed=_progressed(fast),
+        progressed=_progressed(fast, rules),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
         rising=is_rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
@@ -130,10 +131,11 @@ def _is_full(fast: Fast, window_s: Array) -> Mask:
 def _contradicts_backlog(seen: Array, fall: Array, rules: RuleColumns) -> Mask:
     """Whether the backlog would have fallen by more than it did: the input is not counted where it is processed.
 
-    seen: the backlogs of the rate window. fall: throughput - input, both as counted, records/s: a rate that a source
-    reports may be of an earlier time.
+    seen: the backlogs of two rate windows, because a source may read it rarely. fall: throughput - input, both as
+    counted, records/s: a rate that a source reports may be of an earlier time.
     """
-    fell = np.fmax.reduce(seen, axis=0) - np.fmin.reduce(seen, axis=0)
+    highest, few = np.fmax.reduce(seen, axis=0), np.isfinite(seen).sum(axis=0) < _LEAST_BACKLOGS
+    fell = np.where(few, highest, highest - np.fmin.reduce(seen, axis=0))
     contradicts: Mask = fall * rules.rate_window_s * _LEAST_SPAN_RATIO > np.maximum(fell, _COUNTED_EXACTLY)
     return contradicts
 
@@ -148,7 +150,17 @@ def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
     return growth
 
 
-def _progressed(fast: Fast) -> Mask:
-    """Whether a counter rose within the points. One that is committed rarely does not rise at each of them."""
-    rose: Mask = (np.diff(fast.processed, axis=0) > 0).max(axis=0, initial=False)
-    return rose & ~is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))
+def _progressed(fast: Fast, rules: RuleColumns) -> Mask:
+    """Whether a counter still rises: its last rise is no older than twice the longest time between two.
+
+    A counter that is committed rarely does not rise at each point. A single rise is no older than a rate window.
+    """
+    rose_s = np.where(np.diff(fast.processed, axis=0) > 0, fast.at_s[1:, None], np.nan)
+    last_s = np.fmax.accumulate(rose_s, axis=0)
+    longest_s = np.fmax.reduce(rose_s[1:] - last_s[:-1], axis=0, initial=np.nan)
+    stopped = fast.at_s[-1] - np.fmax.reduce(rose_s, axis=0, initial=np.nan) > first_known(
+        2 * longest_s, rules.rate_window_s
+    )
+    stopped |= is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))
+    progressed: Mask = np.isfinite(rose_s).max(axis=0, initial=False) & ~stopped
+    return progressed

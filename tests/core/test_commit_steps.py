@@ -4,8 +4,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from builders import JOB, Fluid, counts, job, tick
+from builders import JOB, Fluid, book, counts, history, job, tick
 
+from adapter.core.decisions import Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
 from adapter.core.rule_book import RuleBook
@@ -122,3 +123,19 @@ def test_records_that_no_consumer_can_read_do_not_add_workers():
         running.run(60)
         largest = max(largest, running.workers)
     assert (largest, running.workers) == (10, 6)
+
+
+@pytest.mark.parametrize("rate_window_s", [60.0, 120.0, 300.0])
+@pytest.mark.parametrize("interval_s", [5, 20, 30])
+def test_a_job_that_stops_is_stuck_soon_and_stays_so(interval_s, rate_window_s):
+    """At 1800 s. A sample that repeats the one before is no sign of a stop."""
+
+    def sample(at_s):
+        passed_s = min(at_s - 15 if at_s == 1500 else at_s, 1800) // interval_s * interval_s
+        passed = INPUT * passed_s
+        load = {"processed_records": passed, "appended_records": INPUT * at_s}
+        return tick(at_s, job(**counts(10), **load, backlog_records=INPUT * at_s - passed))
+
+    found = history([sample(float(at_s)) for at_s in range(0, 2401, 15)], book(rate_window_s=rate_window_s))
+    assert {d.reason for d in found if 300 <= d.at_s <= 1800} <= {Reason.HOLD, Reason.DOWN, Reason.NOT_ENACTED}
+    assert {d.reason for d in found if d.at_s >= 2010} == {Reason.STUCK}

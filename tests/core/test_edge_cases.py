@@ -394,6 +394,20 @@ def test_an_input_below_the_throughput_with_a_level_backlog_is_wrong(policy, app
     assert found[-1].input_rate_records_per_s == pytest.approx(1000)
 
 
+@pytest.mark.parametrize("read_every_s", [15, 60, 120])
+def test_a_backlog_that_is_read_rarely_does_not_contradict_the_input(read_every_s):
+    """The job drains 1 200 000 records at 1 000/s while 800/s arrive."""
+
+    def seen(at_s):
+        read_s = at_s // read_every_s * read_every_s
+        load = {"processed_records": 1000.0 * at_s, "appended_records": 800.0 * at_s}
+        waiting = 1_200_000.0 - 200 * read_s
+        return tick(at_s, job(**counts(), **load, backlog_records=waiting, utilization_ratio=1.0))
+
+    found = history([seen(at_s) for at_s in range(0, 1801, 15)], book(policy="drain"))
+    assert [d.input_rate_records_per_s for d in found if d.at_s >= 300] == pytest.approx([800] * 101)
+
+
 def test_a_rate_that_lags_does_not_replace_an_exact_input():
     """The reported rate is a mean of two minutes, so it still shows the catch-up after a stop."""
 

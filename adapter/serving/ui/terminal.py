@@ -20,7 +20,7 @@ _STYLES = {
     Urgency.CALM: "green",
 }
 _HEAD = (
-    ("workload", "arrival", "throughput", "", "backlog", "", "", ""),
+    ("workload", "input", "throughput", "", "backlog", "", "", ""),
     ("", "/s", "/s", "backlog", "time", "target", "required", "current"),
 )
 _INDENT = "  "
@@ -80,7 +80,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> Text:
 
 
 def _cells(row: WorkloadRow) -> tuple[str, ...]:
-    numbers = (row.arrival, row.throughput, row.backlog, row.backlog_time, row.target, row.required, row.current)
+    numbers = (row.input_rate, row.throughput, row.backlog, row.backlog_time, row.target, row.required, row.current)
     # Numbers have blanks within, so two blanks stand between them.
     return (f"{row.workload} {row.stage}".rstrip(), *(f" {number}" for number in numbers))
 

@@ -34,7 +34,7 @@ class WorkloadRow:
     urgency: Urgency
     reason: str
     sentence: str
-    arrival: str
+    input_rate: str
     throughput: str
     backlog: str
     backlog_time: str
@@ -91,7 +91,7 @@ def workload_row(decision: Decision) -> WorkloadRow:
         urgency=urgency(decision),
         reason=str(decision.reason),
         sentence=sentence(decision),
-        arrival=count(decision.input_rate_records_per_s),
+        input_rate=count(decision.input_rate_records_per_s),
         throughput=count(decision.throughput_records_per_s),
         backlog=count(decision.backlog_records),
         backlog_time=duration(decision.backlog_time_s),

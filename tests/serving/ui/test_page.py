@@ -84,7 +84,7 @@ def test_before_the_first_decision_the_page_says_so() -> None:
 def test_a_row_shows_the_decision_in_words_with_its_curves() -> None:
     (row,) = client(snapshot(decision())).get("/page/data").get_json()["rows"]
 
-    assert (row["workload"], row["required"], row["current"], row["arrival"]) == ("demo/steady", "4", "4", "370")
+    assert (row["workload"], row["required"], row["current"], row["input_rate"]) == ("demo/steady", "4", "4", "370")
     assert row["sentence"].startswith("Holding 4 workers")
     assert set(row["series"]) == set(SERIES)
     assert row["series"]["throughput_records_per_s"] == [370.0]

@@ -23,7 +23,7 @@ def fleet(size: int) -> Snapshot:
 def test_the_table_has_the_columns_of_the_page_and_the_reason_in_a_sentence() -> None:
     text = shown(snapshot(decision(backlog_records=1234.0, backlog_time_s=3.3, spec_workers=6.0)))
 
-    for word in ("arrival", "throughput", "backlog", "time", "target", "required", "current"):
+    for word in ("input", "throughput", "backlog", "time", "target", "required", "current"):
         assert word in text
     for word in ("demo/steady", "370", "1 234", "3.3 s", "60 s", "4 of 6", "Hold: Holding 4 workers"):
         assert word in text

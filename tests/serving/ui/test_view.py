@@ -98,7 +98,7 @@ def test_every_word_of_a_filter_must_occur(wanted: str, found: list[str]) -> Non
 def test_an_unknown_number_is_shown_as_unknown_never_0() -> None:
     line = view.workload_row(Decision(workload="demo/lost", at_s=AT_S, policy="dataflow", reason=Reason.NO_DATA))
 
-    numbers = (line.arrival, line.throughput, line.backlog, line.backlog_time, line.required, line.current)
+    numbers = (line.input_rate, line.throughput, line.backlog, line.backlog_time, line.required, line.current)
     assert set(numbers) == {"unknown"}
     assert "No sample of demo/lost yet" in line.sentence
 
