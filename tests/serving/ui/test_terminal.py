@@ -77,7 +77,7 @@ def test_a_short_terminal_shortens_the_sentences_of_the_least_urgent_workloads()
 def test_in_a_narrow_terminal_names_are_cut_and_numbers_are_not() -> None:
     text = shown(snapshot(decision("demo/a-very-long-name-of-a-workload", backlog_records=1234567.0)), width=80)
 
-    assert "demo/a-very-long-…     370        370  1 234 567     0 s   60 s        4       4" in text
+    assert "demo/a-very-long-na…   370        370  1 234 567     0 s   60 s        4       4" in text
 
 
 def test_the_summary_has_each_workload_with_its_sizes_and_last_reason() -> None:
