@@ -9,7 +9,7 @@ from adapter.core.samples import Array
 from adapter.core.stage_reports import misses_stage
 from adapter.core.state import Fast
 
-_FEWER_PARTITIONS_S = 600.0
+_FEWER_PARTITIONS_S = 600.0  # after a fall, the count before it lasts
 
 
 def misses_metrics(fast: Fast, at_s: float, rules: RuleColumns) -> Mask:
