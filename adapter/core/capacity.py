@@ -16,7 +16,7 @@ _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
 _NEAR_RATIO = 1.1  # of the expected rate: workers and partitions differ by about as much
 _OUTDATED_RATIO = 1.25  # an entry above this multiple of an observation shows workers that were faster
-_SHARE_RATIO = 1.5  # a smaller size whose share of a larger one exceeds its entry by this was observed wrongly
+_SHARE_RATIO = 2.0  # a smaller size whose share of a larger one exceeds its entry by more was observed wrongly
 _REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
 _BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
@@ -268,7 +268,7 @@ def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
 def _with_least_share(columns: Array, entry: Array) -> Array:
     """Raise smaller sizes far below their share of the entry to that share: they carry no less per worker.
 
-    More trusted entries stay.
+    An uneven spread of the partitions costs less than half of it. More trusted entries stay.
     """
     (workers, rate, known, _), (sizes, rates, trust, seen_at_s) = entry, columns
     share = rate * sizes / workers

@@ -79,7 +79,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, shows_input),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
-        progressed=_progressed(fast, rules),
+        progressed=_progressed(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
         rising=is_rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
@@ -134,8 +134,8 @@ def _contradicts_backlog(seen: Array, fall: Array, rules: RuleColumns) -> Mask:
     seen: the backlogs of two rate windows, because a source may read it rarely. fall: throughput - input, both as
     counted, records/s: a rate that a source reports may be of an earlier time.
     """
-    highest, few = np.fmax.reduce(seen, axis=0), np.isfinite(seen).sum(axis=0) < _LEAST_BACKLOGS
-    fell = np.where(few, highest, highest - np.fmin.reduce(seen, axis=0))
+    highest, few = np.fmax.accumulate(seen, axis=0), np.isfinite(seen).sum(axis=0) < _LEAST_BACKLOGS
+    fell = np.where(few, highest[-1], np.fmax.reduce(highest - seen, axis=0))
     contradicts: Mask = fall * rules.rate_window_s * _LEAST_SPAN_RATIO > np.maximum(fell, _COUNTED_EXACTLY)
     return contradicts
 
@@ -150,17 +150,15 @@ def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
     return growth
 
 
-def _progressed(fast: Fast, rules: RuleColumns) -> Mask:
-    """Whether a counter still rises: its last rise is no older than twice the longest time between two.
+def _progressed(fast: Fast) -> Mask:
+    """Whether a counter still rises: its last rise is no older than twice the longest time without one before.
 
-    A counter that is committed rarely does not rise at each point. A single rise is no older than a rate window.
+    A counter that is committed rarely does not rise at each point.
     """
     rose_s = np.where(np.diff(fast.processed, axis=0) > 0, fast.at_s[1:, None], np.nan)
-    last_s = np.fmax.accumulate(rose_s, axis=0)
-    longest_s = np.fmax.reduce(rose_s[1:] - last_s[:-1], axis=0, initial=np.nan)
-    stopped = fast.at_s[-1] - np.fmax.reduce(rose_s, axis=0, initial=np.nan) > first_known(
-        2 * longest_s, rules.rate_window_s
-    )
+    last_s = np.fmax.accumulate(np.vstack([np.full_like(fast.processed[:1], fast.at_s[0]), rose_s]), axis=0)
+    longest_s = np.fmax.reduce(rose_s - last_s[:-1], axis=0, initial=np.nan)
+    stopped = fast.at_s[-1] - last_s[-1] > 2 * longest_s
     stopped |= is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))
-    progressed: Mask = np.isfinite(rose_s).max(axis=0, initial=False) & ~stopped
+    progressed: Mask = np.isfinite(longest_s) & ~stopped
     return progressed

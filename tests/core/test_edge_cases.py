@@ -408,6 +408,18 @@ def test_a_backlog_that_is_read_rarely_does_not_contradict_the_input(read_every_
     assert [d.input_rate_records_per_s for d in found if d.at_s >= 300] == pytest.approx([800] * 101)
 
 
+@pytest.mark.parametrize("growth", [0, 95])
+def test_a_backlog_that_rises_contradicts_an_input_below_the_throughput(growth):
+    """The job processes 1 000/s. 800/s are counted as input, of a part of the topics."""
+
+    def seen(at_s):
+        load = {"processed_records": 1000.0 * at_s, "appended_records": 800.0 * at_s}
+        return tick(at_s, job(**counts(), **load, backlog_records=10_000.0 + growth * at_s, utilization_ratio=1.0))
+
+    found = history([seen(at_s) for at_s in range(0, 901, 15)], book(policy="drain"))
+    assert found[-1].input_rate_records_per_s == pytest.approx(1000 + growth)
+
+
 def test_a_rate_that_lags_does_not_replace_an_exact_input():
     """The reported rate is a mean of two minutes, so it still shows the catch-up after a stop."""
 
