@@ -33,25 +33,19 @@ if TYPE_CHECKING:
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
+HINTS = (needs.hints,)
 
 log = structlog.get_logger(__name__)
 
 
 def load(path: Path) -> Config:
     """The configuration in a file, with every check of every part. Raises ConfigError with all faults."""
-    return _with_hints(configuration.load(path, CHECKS))
+    return configuration.load(path, CHECKS, HINTS)
 
 
 def load_values(path: Path) -> Config | None:
     """The configuration in a values file of the chart; None for another file. Raises ConfigError with all faults."""
-    values = configuration.load_chart_values(path, CHECKS)
-    return None if values is None else _with_hints(values)
-
-
-def _with_hints(config: Config) -> Config:
-    for hint in needs.hints(config):
-        log.warning(hint)
-    return config
+    return configuration.load_chart_values(path, CHECKS, HINTS)
 
 
 def pipeline(config: Config, master: str | None = None) -> None:

@@ -129,7 +129,13 @@ def test_a_null_in_chart_values_removes_a_default(tmp_path: Path, capsys: pytest
     assert checked(tmp_path / "values.yaml", VALUES.replace("sources: {", "sources: {cluster: null, ")) == 0
     printed = capsys.readouterr()
     assert "1 source," in printed.out
-    assert "sources: the sources of workloads[0] do not provide the number of workers" in printed.err
+    assert "config.sources: the sources of workloads[0] do not provide the number of workers" in printed.err
+
+
+def test_a_warning_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.yaml"
+    assert checked(file, VALID) == 0
+    assert f"keeps its replicas ({file} line 2)" in capsys.readouterr().err
 
 
 def test_check_accepts_the_lives_of_certificates_in_chart_values(tmp_path: Path) -> None:
@@ -139,10 +145,14 @@ def test_check_accepts_the_lives_of_certificates_in_chart_values(tmp_path: Path)
     assert checked(file, VALUES + "  serving: {issuer: {leaf_lifetime_s: 1}}\n") == 2
 
 
-def test_a_fault_of_chart_values_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_of_chart_values_has_its_path_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "values.yaml"
-    assert checked(file, VALUES.replace("source: kafka", "source: kafak")) == 2
-    assert f"did you mean kafka? ({file} line 7)" in capsys.readouterr().err
+    assert checked(file, VALUES.replace("source: kafka", "source: kafak") + "  1: 2\n") == 2
+    reference, key = capsys.readouterr().err.splitlines()
+    assert reference.startswith("backlog-adapter: config.workloads[0].read[0].source: expected one of ")
+    assert reference.endswith(f"did you mean kafka? ({file} line 7)")
+    assert key.startswith("backlog-adapter: config[1]: ")
+    assert key.endswith(f"({file} line 8)")
 
 
 @pytest.mark.parametrize("file", sorted((CHART / "ci").glob("*-values.yaml")), ids=lambda file: file.name)

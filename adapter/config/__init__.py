@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import structlog
 from pydantic import ValidationError
 
 from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults
@@ -77,14 +78,19 @@ __all__ = [
     "rule_book",
 ]
 
-Check = Callable[[Config], list[str]]  # the faults that a source's module finds; each begins with its path
+Check = Callable[[Config], list[str]]  # the faults or hints that a source's module finds; each begins with its path
+
+log = structlog.get_logger(__name__)
 
 _ENTRY = re.compile(r"\b(workloads|fleets)\[(\d+)\]")
 
 
-def load(path: Path, checks: Sequence[Check] = ()) -> Config:
-    """Load the configuration from a file. Raises ConfigError with every fault; reads no other file."""
-    return _check_document(_document(path), checks)
+def load(path: Path, checks: Sequence[Check] = (), hints: Sequence[Check] = ()) -> Config:
+    """Load the configuration from a file. Raises ConfigError with every fault; reads no other file.
+
+    hints: what they find in a valid configuration is logged as a warning.
+    """
+    return _check_document(_document(path), checks, hints)
 
 
 def load_serving(path: Path) -> Serving:
@@ -124,17 +130,17 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
     return _check_document(read(text, where), checks)
 
 
-def load_chart_values(path: Path, checks: Sequence[Check] = ()) -> Config | None:
+def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[Check] = ()) -> Config | None:
     """Load the `config` of a values file of the chart, with what the chart adds; None if it is no such file.
 
-    Raises ConfigError with every fault.
+    hints: as in `load`. Raises ConfigError with every fault.
     """
     document = read(text_of(path), str(path))
     if not is_chart_values(document):
         return None
     if faults := name_faults(document):
         raise document.error(faults)
-    return _check_document(chart_config(document), checks)
+    return _check_document(chart_config(document), checks, hints)
 
 
 def json_schema() -> dict[str, Any]:
@@ -142,7 +148,7 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
 
 
-def _check_document(document: Document, checks: Sequence[Check]) -> Config:
+def _check_document(document: Document, checks: Sequence[Check], hints: Sequence[Check] = ()) -> Config:
     config, faults = _validate(document.values)
     if config is None:
         found = _in_valid_entries(document.values, faults, checks)
@@ -150,6 +156,8 @@ def _check_document(document: Document, checks: Sequence[Check]) -> Config:
     sentences = [sentence for check in checks for sentence in check(config)]
     if sentences:
         raise document.error(sentences)
+    for hint in document.located(sentence for find in hints for sentence in find(config)):
+        log.warning(hint)
     return config
 
 

@@ -56,7 +56,7 @@ def _hint(name: object, known: frozenset[str]) -> str:
 
 
 def chart_config(document: Document) -> Document:
-    """The configuration of a values file, with the lines of that file."""
+    """The configuration of a values file, with the paths and lines of that file."""
     config = _merge(RELEASE, document.values.get("config") or {})
     serving = config.get("serving")
     if isinstance(serving, Mapping) and isinstance(serving.get("issuer"), Mapping):

@@ -1,8 +1,8 @@
 """Parse YAML text into plain values, with the line of each setting."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -34,6 +34,7 @@ class Document:
     values: dict[Any, Any]
     where: str  # the name of the file in messages
     root: yaml.Node
+    above: str = ""  # path of the setting that holds the values, "" for the whole file
 
     def line_of(self, path: Path) -> int:
         """The line of a setting, or of its nearest parent in the file; the first line is 1."""
@@ -47,15 +48,23 @@ class Document:
         return line + 1
 
     def below(self, name: str, values: dict[Any, Any]) -> "Document":
-        """A document of these values, which have the lines of the settings below a setting."""
-        found = _child(self.root, name)
-        return Document(values, self.where, self.root if found is None else found[1])
+        """A document of these values, which have the paths and lines of the settings below a setting."""
+        return replace(self, values=values, above=name)
 
-    def error(self, sentences: list[str]) -> ConfigError:
-        """One error with all faults, in the order of the file, each with its line."""
-        lines = {sentence: self.line_of(path_of(sentence)) for sentence in sentences}
+    def located(self, sentences: Iterable[str]) -> list[str]:
+        """The sentences in the order of the file, each with its path in the file and its line."""
+        whole = [self._with_whole_path(sentence) for sentence in sentences]
+        lines = {sentence: self.line_of(path_of(sentence)) for sentence in whole}
         ordered = sorted(lines, key=lines.__getitem__)
-        return ConfigError([f"{sentence} ({self.where} line {lines[sentence]})" for sentence in ordered])
+        return [f"{sentence} ({self.where} line {lines[sentence]})" for sentence in ordered]
+
+    def error(self, sentences: Iterable[str]) -> ConfigError:
+        """One error with all faults."""
+        return ConfigError(self.located(sentences))
+
+    def _with_whole_path(self, sentence: str) -> str:
+        between = "" if sentence.startswith("[") or not self.above else "."
+        return f"{self.above}{between}{sentence}"
 
 
 def text_of(path: FilePath) -> str:
