@@ -1,19 +1,21 @@
 """The rules in the file: a model of core's parameters, their relations, and the rule book."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
 from pydantic import PlainValidator, ValidationError
 
-from adapter.config.faults import value_text
+from adapter.config.faults import Fault, Path, value_text
 from adapter.config.model import Model, setting
 from adapter.config.patterns import WorkloadMatch
 from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
+from adapter.core.policies import sized_by
 from adapter.core.rule_book import MatchedRules, RuleBook
 from adapter.core.rules import MEANINGS, ORDERED, Rules, contradiction
 
@@ -96,6 +98,24 @@ def match_entry(at: int, one: "RuleMatch") -> MatchEntry:
     """An entry of `rules_by_match`. at: its index."""
     match = WorkloadMatch(one.namespace, one.name)
     return MatchEntry(Layer(("rules_by_match", at, "rules"), one.rules), one.labels, match)
+
+
+def unused_parameters(config: "Config") -> list[str]:
+    """The parameters that change no size with the policies of the workloads and fleets to which they apply."""
+    sources = rule_sources(config)
+    policies: dict[Path, dict[str, None]] = {}  # path of a parameter -> the policies where it applies
+    for layers in chain.from_iterable(map(sources.layers, (*sources.workloads, *sources.fleets))):
+        policy = layers.merged().get("policy", Rules().policy)
+        for path in ((*layer.path, name) for layer in layers.layers for name in layer.settings):
+            policies.setdefault(path, {})[policy] = None
+    return [fault.sentence() for path, here in policies.items() for fault in _unused(path, here)]
+
+
+def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
+    able = sized_by(str(path[-1]))
+    if able and set(able).isdisjoint(policies):
+        here = f"and the policy here is {' or '.join(policies)}; remove it, or change the policy"
+        yield Fault(path, f"changes sizes only with the policy {' or '.join(able)}, {here}")
 
 
 def rule_book(config: "Config") -> RuleBook:

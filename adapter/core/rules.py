@@ -102,7 +102,7 @@ class Rules:
 
     backlog_time_target_s: float = _setting(
         60.0,
-        "scale up only if the job would otherwise fall further behind than this, or never catch up",
+        "`drain` scales up only if the job would otherwise fall further behind than this, or never catch up",
         gt=0,
         le=86_400,
     )
@@ -187,7 +187,7 @@ class Rules:
     )
     #
     tolerance_ratio: float = _setting(
-        0.1, "a smaller change does not justify a rescale, and an HPA ignores it", ge=0, lt=1
+        0.1, "a smaller change does not justify a rescale of `drain` or `varga`, and an HPA ignores it", ge=0, lt=1
     )
     pause_budget_ratio: float | None = _setting(
         None, "share of a day for which scale-downs may stop the job", gt=0, le=1

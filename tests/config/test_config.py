@@ -21,6 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
+from adapter.config.settings import unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -259,6 +260,33 @@ def test_rules_apply_by_namespace_name_and_label(workload: str, fleet: int | Non
     found = book.of(workload, fleet)
     assert (found.min_workers, found.max_workers) == (least, most)
     assert found.time_to_reduce_backlog_s == 120  # of the file
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "unused"),
+    [
+        ("{up_backlog_time_s: 20}", "{policy: beam-flink}", []),
+        ("{policy: dataflow}", "{quanta: none}", []),
+        ("{up_backlog_time_s: 20}", "{}", ["rules.up_backlog_time_s"]),
+        ("{policy: varga}", "{quanta: none, min_workers: 2}", ["workloads[0].rules.quanta"]),
+    ],
+)
+def test_a_parameter_is_unused_where_no_workload_has_a_policy_that_sizes_by_it(
+    shared: str, own: str, unused: list[str]
+) -> None:
+    read = "{source: kafka, group: a, topics: [t]}"
+    workloads = f"[{{name: a, read: [{read}], rules: {own}}}, {{name: b, read: [{read}]}}]"
+    sources = 'sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}\npipeline: {checkpoint: /c}'
+    found = unused_parameters(parse(f"{sources}\nrules: {shared}\nworkloads: {workloads}", "c.yaml"))
+    assert [sentence.partition(":")[0] for sentence in found] == unused
+
+
+def test_an_unused_parameter_is_reported_with_both_policies():
+    text = SOUND.replace("min_workers: 2", "forecast_cap_ratio: 2, policy: varga")
+    assert unused_parameters(parse(text, "c.yaml")) == [
+        "rules.forecast_cap_ratio: changes sizes only with the policy drain or netflix, and the policy here is varga; "
+        "remove it, or change the policy"
+    ]
 
 
 def test_equal_rules_are_one_object():

@@ -21,6 +21,7 @@ from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance, replay
 from adapter.core.periods import Event, Period
+from adapter.core.policies import policy_of
 from adapter.core.reasons import REASONS
 from adapter.core.record import decision_input_of
 from adapter.core.report import rows
@@ -67,6 +68,7 @@ RULES = RuleBook(
 )
 STAGES = {name: ["read", "write"] if name == STAGED else [""] for name in NAMES}
 COUNTERS = ("processed_records", "appended_records", "backlog_records")
+VARIED = {"quanta": "none", "min_spare_workers": 3, "segments_per_worker": 2, "forecast_horizon_s": 600.0}
 LENGTH = 30
 EACH_RECORDS = 1_500  # of one worker in 15 s
 
@@ -278,6 +280,20 @@ def test_p_08_x_12_the_unit_of_counts_changes_no_target(seed, power):
 def unit_free(found):
     names = ("workload", "reason", "bound", "required_workers", "backlog_time_s", "utilization_ratio")
     return [[getattr(d, name) for name in names] for of_tick in found for d in of_tick]
+
+
+@each_seed
+def test_a_parameter_of_other_policies_changes_no_size(seed):
+    by_name = {name: varied(of) for name, of in RULES.by_workload.items()}
+    found = fold(ticks_of(history(seed)), replace(RULES, by_workload=by_name))
+    assert unit_free(found) == unit_free(decided(seed))
+
+
+def varied(rules):
+    """The rules with other values of the parameters that only other policies name."""
+    named = {name for policy in POLICIES for name in policy_of(policy).parameters}
+    others = named - set(policy_of(rules.policy).parameters)
+    return replace(rules, **{name: VARIED.get(name) or getattr(rules, name) / 2 for name in others})
 
 
 # --- decisions

@@ -30,7 +30,7 @@ class Policy:
     name: str
     module: str  # of its formula: size(PolicyInput) -> PolicyResult
     needs: tuple[Need, ...]
-    parameters: tuple[str, ...] = ()  # of Rules, that this policy reads and most others do not
+    parameters: tuple[str, ...] = ()  # of Rules, by which only the policies that name them size
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
     unset: Mapping[str, str] = field(default_factory=dict)  # what it does without a parameter, if that is no default
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
@@ -51,16 +51,12 @@ POLICIES = (
         module="drain",
         needs=(_THROUGHPUT, _BACKLOG),
         parameters=(
-            "backlog_time_target_s",
             "target_utilization_ratio",
             "min_spare_workers",
             "forecast_horizon_s",
             "forecast_error_ratio",
             "forecast_cap_ratio",
-            "scaling_exponent",
-            "high_utilization_ratio",
             "probe_ratio",
-            "tolerance_ratio",
         ),
         defaults={
             "down_window_s": 3600.0,
@@ -122,7 +118,6 @@ POLICIES = (
         parameters=(
             "lag_threshold_records",
             "varga_utilization_ratio",
-            "tolerance_ratio",
         ),
         defaults={"down_window_s": 300.0, "cooldown_up_s": 120.0, "cooldown_down_s": 120.0},
     ),
@@ -170,9 +165,14 @@ def policy_of(name: str) -> Policy:
     return _BY_NAME.get(name) or Policy(name=name, module="", needs=())
 
 
+def sized_by(parameter: str) -> tuple[str, ...]:
+    """The policies that alone size by a parameter; none for a parameter of all policies."""
+    return tuple(policy.name for policy in POLICIES if parameter in policy.parameters)
+
+
 def describe(parameter: str, meaning: str) -> str:
     """The meaning of a parameter of Rules, with the policies that it concerns and what each does while it is unset."""
-    concerned = " and ".join(policy.name for policy in POLICIES if parameter in policy.parameters)
+    concerned = " and ".join(sized_by(parameter))
     unset = ", ".join(f"{policy.name} {done}" for policy in POLICIES if (done := _while_unset(policy, parameter)))
     return f"{concerned}: {meaning}" if concerned else f"{meaning}; unset, {unset}" if unset else meaning
 
