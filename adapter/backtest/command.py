@@ -11,7 +11,6 @@ from threading import Event
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from adapter.backtest import job, results, summary, table
 from adapter.backtest.trace import Trace, TraceError, fit_profile, peak, read
@@ -187,11 +186,16 @@ def simulate(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -
 
 def show(out: Path, tables: Iterable[Table]) -> None:
     """Print the tables, and where the scores are."""
+    print_tables(tables)
+    sys.stdout.write(f"written: {out}/scores.csv, {out}/scores.parquet\n")
+
+
+def print_tables(tables: Iterable[Table]) -> None:
+    """Print tables, each with an empty line after it."""
     console = Console(width=None if sys.stdout.isatty() else FILE_WIDTH)
     for one in tables:
         console.print(one)
         console.print()
-    console.print(Text(f"written: {out}/scores.csv, {out}/scores.parquet"), soft_wrap=True)
 
 
 @contextmanager

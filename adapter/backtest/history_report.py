@@ -9,9 +9,10 @@ from pathlib import Path
 
 from adapter import config as configuration
 from adapter.backtest import history, open_loop, report, sections
-from adapter.backtest.command import assumption
+from adapter.backtest.command import assumption, print_tables
 from adapter.backtest.history import HistoryError, RecordedHistory
 from adapter.backtest.report_content import Report
+from adapter.backtest.table import report_tables
 from adapter.backtest.timelines import timelines
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid
@@ -41,8 +42,8 @@ class ReportOptions:
 def run(config: Config, options: ReportOptions, say: Callable[[str], None]) -> tuple[Path, ...]:
     """Read, replay, calibrate, simulate, and write the report; returns the files.
 
-    say: prints a line of progress. Raises HistoryError or ReportError. If a source fails midway, the report of what
-    was read is written first.
+    say: prints a line of progress. Raises HistoryError or ReportError. If a source fails midway or no workload can be
+    simulated, the report is written first.
     """
     now_s, step_s = time.time(), config.timing.tick_s
     times = (("--from", options.start), ("--to", options.end))
@@ -58,10 +59,17 @@ def run(config: Config, options: ReportOptions, say: Callable[[str], None]) -> t
 def write_history_report(
     recorded: RecordedHistory, book: RuleBook, options: ReportOptions, say: Callable[[str], None]
 ) -> tuple[Path, ...]:
-    """Write the report; returns the files. Raises ReportError, and afterwards HistoryError if the history was cut."""
-    files = report.write(options.report, history_report(recorded, book, options, say))
+    """Write the report and print its scores; returns the files.
+
+    Raises ReportError, and afterwards HistoryError if the history was cut or no workload was simulated.
+    """
+    made = history_report(recorded, book, options, say)
+    files = report.write(options.report, made)
+    print_tables(report_tables(made))
     if recorded.cut:
         raise HistoryError(f"{recorded.cut}; {files[0]} contains what was read until then")
+    if not any(section.simulated for section in made.sections):
+        raise HistoryError(f"no workload was simulated; {files[0]} contains the causes, and what was recorded")
     return files
 
 

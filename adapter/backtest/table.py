@@ -1,7 +1,7 @@
-"""Summaries as tables for the terminal, and the progress of a run."""
+"""Scores as tables for the terminal, and the progress of a run."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from math import inf, isnan
@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from adapter.backtest.report_content import Report, Score
 from adapter.backtest.summary import Summary
 
 Column: TypeAlias = tuple[str, str, str]  # heading, name of the score, format
@@ -49,22 +50,44 @@ def tables(
         rows = sorted(group, key=lambda row: policies.index(row.policy))
         title = f"{trace} · {profile} · metrics {delay_s:g} s late"
         seeds = max(row.seeds for row in rows)
-        table = Table(
-            title=Text(title if seeds == 1 else f"{title} · medians of {seeds} seeds", "table.title"),
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            collapse_padding=True,
-            caption=caption(rows[0]),
-            caption_justify="left",
-        )
-        table.add_column("policy", overflow="fold", min_width=_MIN_WIDTH)  # parameters make names long
-        for heading, _, _ in columns:
-            table.add_column(heading, justify="right", no_wrap=True)
+        full_title = title if seeds == 1 else f"{title} · medians of {seeds} seeds"
+        table = _empty_table(full_title, [heading for heading, _, _ in columns], caption(rows[0]))
         for row in rows:
             table.add_row(row.policy, *(_cell(row, name, form) for _, name, form in columns))
         yield table
+
+
+def report_tables(report: Report) -> Iterator[Table]:
+    """One table per workload: the recorded run and the simulated policies."""
+    for section in report.sections:
+        late = f"time\n>{section.target_s:g} s"
+        table = _empty_table(section.title, ["worker-\nhours", late, "rescales", "p99 backlog\ntime s"])
+        for score in section.scores:
+            table.add_row(score.name, *_report_cells(score))
+        yield table
+
+
+def _report_cells(score: Score) -> Iterator[str]:
+    numbers = (score.worker_hours, score.late_ratio, score.rescales, score.p99_s)
+    for number, form in zip(numbers, ("{:,.1f}", "{:.3%}", "{:,}", "{:,.0f}"), strict=True):
+        yield UNKNOWN if number is None else form.format(number)
+
+
+def _empty_table(title: str, headings: Iterable[str], caption: str = "") -> Table:
+    table = Table(
+        title=Text(title, "table.title"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+        caption=caption,
+        caption_justify="left",
+    )
+    table.add_column("policy", overflow="fold", min_width=_MIN_WIDTH)  # parameters make names long
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 @contextmanager

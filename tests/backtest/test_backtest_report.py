@@ -412,6 +412,28 @@ def test_a_source_that_fails_midway_leaves_a_partial_report(tmp_path: Path, past
     assert "t: gone" in (tmp_path / "r.html").read_text()
 
 
+def test_the_scores_of_a_history_are_printed(
+    tmp_path: Path, past: RecordedHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = history_report.ReportOptions(start="-1h", policies=("static-peak",), report=tmp_path / "r.html")
+    history_report.write_history_report(past, RuleBook(by_workload={}), options, lambda _: None)
+    title, *_, actual, simulated, _ = capsys.readouterr().out.splitlines()
+
+    assert title.strip() == JOB
+    assert (actual.split()[0], simulated.split()[0]) == ("actual", "static-peak")
+    hours = rows_of(tmp_path / "r-scores.csv")[0]["worker_hours"]
+    assert actual.split()[1] == f"{float(hours):.1f}"
+
+
+def test_a_history_of_which_nothing_is_simulated_is_an_error_with_a_report(tmp_path: Path) -> None:
+    blind = past_of(busy_day().samples(900, without=("spec_workers", "workers", "ready_workers")))
+    options = history_report.ReportOptions(start="-1h", report=tmp_path / "r.html")
+
+    with pytest.raises(HistoryError, match=r"^no workload was simulated; .*r.html contains the causes"):
+        history_report.write_history_report(blind, RuleBook(by_workload={}), options, lambda _: None)
+    assert "Not simulated: " in (tmp_path / "r.html").read_text()
+
+
 def test_pods_that_become_ready_one_by_one_are_one_rescale() -> None:
     samples = busy_day(sizes={0: 12, 2400: 18}).samples(3600)
     for number, seen in enumerate(samples):

@@ -87,7 +87,7 @@ def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
     assert _ended(_arguments(past, tmp_path)) == 0
 
     printed = capsys.readouterr()
-    files = [Path(line.removeprefix("written: ")) for line in printed.out.splitlines()]
+    files = [Path(line.removeprefix("written: ")) for line in printed.out.splitlines() if line.startswith("written: ")]
     page, scores = files[0].read_text(), _rows(files[1])
     actual, drain, static = scores
     assert [row["name"] for row in scores] == ["actual", "drain", "static-peak"]
