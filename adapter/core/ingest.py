@@ -107,16 +107,16 @@ def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State
 
 
 def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
-    """The state with unplanned restarts counted (S4-09): those that do not follow a change of the workers."""
+    """The state with unplanned restarts counted (S4-09): those that do not follow a rescale."""
     restarts = reindex([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
     was, seen_at_s = state.slow.history, state.fast.restarts_seen_at_s
     fast = replace(state.fast, restarts_seen_at_s=np.where(np.isfinite(restarts), samples.at_s, seen_at_s))
     state = replace(state, fast=fast)
     if not (np.isfinite(restarts) & (restarts != was.restarts)).any():
         return state
-    changed_s = np.fmax(state.fast.changed_at_s, state.fast.spec_changed_at_s)
-    planned = samples.at_s - changed_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
-    planned |= changed_s > seen_at_s
+    rescaled_s = _rescaled_at_s(state.fast, rules)
+    planned = samples.at_s - rescaled_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
+    planned |= rescaled_s > seen_at_s
     # Restarts during a long gap of the counter may be old.
     watched = samples.at_s - seen_at_s <= rules.error_after_s
     failed = (restarts > was.restarts) & ~planned & watched
@@ -130,6 +130,12 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
     )
     return replace(state, slow=replace(state.slow, history=history))
+
+
+def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:
+    """When the workers last changed within in_flight_timeout_s of a rescale. A later change may be a failure."""
+    changed_s, spec_s = fast.changed_at_s, fast.spec_changed_at_s
+    return np.where(changed_s - spec_s < rules.in_flight_timeout_s, np.fmax(changed_s, spec_s), spec_s)
 
 
 def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:

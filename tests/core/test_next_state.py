@@ -386,6 +386,32 @@ def test_x_05_the_restarts_of_our_own_rescale_are_no_failures():
     assert restarting((500, 520, 560), {495: 2}).restarts == 0
 
 
+@pytest.mark.parametrize("lost", ["ready_workers", "workers"])
+@pytest.mark.parametrize("down_s", [45, 300])
+def test_failures_that_make_workers_unready_are_counted(lost, down_s):
+    """Flink counts the registered TaskManagers, and Kubernetes restarts a container after up to 5 min."""
+
+    def seen(at_s):
+        is_down = at_s >= 300 and at_s % 330 < down_s
+        less = {lost: 8.0} if is_down else {}
+        return tick(at_s, job(**counts() | less, **flow(at_s), restarts=float(at_s // 330)))
+
+    found = history([seen(at_s) for at_s in range(0, 2701, TICK_S)])
+    assert {d.reason for d in found if d.at_s >= 1500} == {Reason.FAILURES}
+
+
+@pytest.mark.parametrize("ready_s", [615, 1050])
+def test_the_restart_when_the_workers_of_a_rescale_are_ready_is_no_failure(ready_s):
+    """The Flink operator stops all workers, and the new ones may wait for a node."""
+
+    def seen(at_s):
+        running = 10.0 if at_s < 600 else 12.0 * (at_s >= ready_s)
+        found = counts(10.0 if at_s < 600 else 12.0, ready_workers=running) | {"workers": running}
+        return tick(at_s, job(**found, **flow(at_s), restarts=3.0 * (at_s >= ready_s + 30)))
+
+    assert history([seen(at_s) for at_s in range(0, 1501, TICK_S)])[-1].restarts == 0
+
+
 def test_restarts_before_the_first_tick_are_no_failures():
     ticks = [tick(at_s, job(**counts(), **flow(at_s), restarts=99.0)) for at_s in (0, 15, 30, 45, 60)]
     assert history(ticks)[-1].restarts == 0
