@@ -106,7 +106,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     rates = window_rates(state.fast, now, stage_rules, index)
     fast = _with_latest(state.fast, now, rates, stage_rules)
-    fast = replace(fast, reports=update_reports(fast.reports, _loads(state.fast, fast, index), at_s))
+    idle = _is_idle(fast.signals, stage_rules, index, len(names))
+    loads = StageLoads(index=index, before_s=state.fast.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
+    fast = replace(fast, reports=update_reports(fast.reports, loads, at_s))
     state = replace(state, fast=fast)
 
     seen_at_s = np.where(faulty(samples, names)[index], fast.seen_at_s, _load_seen_at_s(fast, index, len(names)))
@@ -123,7 +125,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         state=state,
         workload_index=index,
         plain=plain,
-        sized=(np.isfinite(seen_at_s) | alone[index]) & ~_is_quiet(signals, stage_rules, index, len(names)),
+        sized=(np.isfinite(seen_at_s) | alone[index]) & ~(idle & (signals.due_backlog_records > 0)),
         partitions_only=alone,
         rules=rules,
         stage_rules=stage_rules,
@@ -171,12 +173,6 @@ def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns
     return replace(fast, signals=_latest(fast, now, rates, rules))
 
 
-def _loads(before: Fast, fast: Fast, index: IntArray) -> StageLoads:
-    """The loads of the stages at this tick. An unknown load may be one."""
-    idle = (fast.signals.throughput_records_per_s == 0) & (fast.signals.backlog_records == 0)
-    return StageLoads(index=index, before_s=before.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
-
-
 def _load_seen_at_s(fast: Fast, index: IntArray, count: int) -> Array:
     """When throughput and backlog of each stage were last seen; NaN where only its siblings still report them."""
     return np.where(has_ceased(fast.seen_at_s, index, count), np.nan, fast.seen_at_s)
@@ -221,12 +217,12 @@ def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns
     return level
 
 
-def _is_quiet(signals: Signals, rules: RuleColumns, index: IntArray, workloads: int) -> Mask:
-    """Whether a stage processes nothing, and has so few records that they may be markers on a topic without input."""
-    fastest = largest(signals.throughput_records_per_s, index, workloads)[index]
-    few = signals.due_backlog_records <= rules.short_backlog_time_s * fastest
-    quiet: Mask = (signals.throughput_records_per_s == 0) & (fastest > 0) & few & (signals.due_backlog_records > 0)
-    return quiet
+def _is_idle(signals: LatestSignals, rules: RuleColumns, index: IntArray, workloads: int) -> Mask:
+    """Whether a stage processes nothing, and what waits may be markers on a topic without input."""
+    throughput = signals.throughput_records_per_s
+    few = signals.backlog_records <= rules.short_backlog_time_s * largest(throughput, index, workloads)[index]
+    idle: Mask = (throughput == 0) & few
+    return idle
 
 
 def _warm_age_s(fast: Fast, rules: RuleColumns, index: IntArray) -> Array:

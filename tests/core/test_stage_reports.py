@@ -61,10 +61,14 @@ def test_a_stage_that_replaces_it_is_sized_at_once(rest):
     assert Bound.MISSING_METRICS not in {decision.bound for decision in found.values()}
 
 
-@pytest.mark.parametrize(("throughput", "size"), [(0, 5), (50, 12)])
-def test_only_a_stage_with_load_blocks_when_it_ceases_to_report(throughput, size):
+@pytest.mark.parametrize(
+    ("throughput", "backlog", "size"),
+    [(0, 0, 5), (0, 3, 5), (0, 30_000, 12), (50, 0, 12)],
+    ids=["idle", "markers of transactions", "stuck", "busy"],
+)
+def test_only_a_stage_with_load_blocks_when_it_ceases_to_report(throughput, backlog, size):
     def second(at_s):
-        return [job(stage="second", **flow(at_s, throughput))] if at_s <= 330 else []
+        return [job(stage="second", **flow(at_s, throughput, backlog=backlog))] if at_s <= 330 else []
 
     found = decisions(LAST_S, rest=second, worker_capacity_records_per_s=250.0, down_window_s=600.0)
     assert found[LAST_S].required_workers == size
