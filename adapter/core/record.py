@@ -18,6 +18,7 @@ from adapter.core.forecast import Fit
 from adapter.core.gates import GateInputs
 from adapter.core.limits import Range, limits
 from adapter.core.policies.interface import PolicyInput
+from adapter.core.policies.sizing import size
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
@@ -93,7 +94,10 @@ def table_in(columns: RecordColumns) -> Table:
 
 def with_input(columns: RecordColumns, name: str, value: Array) -> dict[str, Array]:
     """The records with one of INPUTS replaced, and the inputs that depend on it."""
-    return dict(columns) | INPUTS[name].follows(columns, value)
+    # The policy finds a step of the deciding stage anew; the record alone knows that of another stage.
+    own = size(decision_input_of(columns).policy_input).outlook.in_step > 0
+    others = {"workload_status.in_step": np.where(own, 0.0, columns["workload_status.in_step"])}
+    return dict(columns) | others | INPUTS[name].follows(columns, value)
 
 
 def _read(columns: RecordColumns, part: type) -> dict[str, Any]:

@@ -121,9 +121,18 @@ def test_another_input_has_another_newest_rate_and_rise():
     assert other[newest].tolist() == pytest.approx([4000])
 
 
-def faster(at_s):
-    """The counters of a job whose input doubled at 300 s."""
-    arrived = 1000 * 300 + 2000 * (at_s - 300)
+@pytest.mark.parametrize(("name", "value"), [("input_rate_records_per_s", 200), ("capacity_records_per_s", 9000)])
+def test_a_target_does_not_outlast_a_step_that_another_input_ends(name, value):
+    """The second step comes when the latch of the first one has ended."""
+    ticks = [*steady(300, throughput=1000), *(faster(at_s, to=1500) for at_s in (315, 330)), faster(345, to=2500)]
+    columns, found = recorded(ticks, policy="drain", latch_s=15.0)
+    assert (found.in_step, found.bound) == (1, Bound.LATCH)
+    assert otherwise(columns, name, value)[0] == 10
+
+
+def faster(at_s, to=2000):
+    """The counters of a job whose input rose at 300 s."""
+    arrived = 1000 * 300 + to * (at_s - 300)
     flowing = {"processed_records": 1000 * at_s, "appended_records": arrived, "backlog_records": arrived - 1000 * at_s}
     return tick(at_s, job(**counts(), **flowing))
 
