@@ -157,7 +157,7 @@ def policy_input(
 def empty_table(stages: int) -> Table:
     """A capacity table without entries."""
     unknown = np.full((SLOTS, stages), np.nan)
-    return Table(sizes=unknown, rates=unknown, trust=unknown, seen_at_s=unknown)
+    return Table(sizes=unknown, rates=unknown, confidence=unknown, seen_at_s=unknown)
 
 
 def no_curve(count: int = 1) -> Fit:

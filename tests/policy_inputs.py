@@ -82,5 +82,5 @@ def _table(count: int, records: Sequence[tuple[float, float]]) -> Table:
     columns = np.full((4, SLOTS, count), np.nan)
     for slot, (size, rate) in enumerate(records):
         columns[:, slot] = np.array([size, rate, OBSERVED, 0.0])[:, None]
-    sizes, rates, trust, seen_at_s = (np.asarray(column, np.float64) for column in columns)
-    return Table(sizes=sizes, rates=rates, trust=trust, seen_at_s=seen_at_s)
+    sizes, rates, confidence, seen_at_s = (np.asarray(column, np.float64) for column in columns)
+    return Table(sizes=sizes, rates=rates, confidence=confidence, seen_at_s=seen_at_s)

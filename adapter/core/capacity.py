@@ -32,7 +32,7 @@ class Table:
 
     sizes: Array  # workers, ascending, NaN last
     rates: Array  # records/s that all of these workers carry
-    trust: Array  # a level of CONFIDENCE
+    confidence: Array  # a level of CONFIDENCE
     seen_at_s: Array  # when the size was last in use, to within an hour
 
 
@@ -71,14 +71,14 @@ def size_for(table: Table, rate: Array, exponent: Array) -> Array:
     return _interpolate(_highest_so_far(table.rates), table.sizes, rate, 1.0 / exponent)
 
 
-def trust_at(table: Table, size: Array) -> Array:
-    """The level of trust in rate_at of that size: of its entry, otherwise the lesser of the neighbouring entries.
+def confidence_at(table: Table, size: Array) -> Array:
+    """The confidence in rate_at of that size: of its entry, otherwise the lesser of the neighbouring entries.
 
     Shape (stages,); NONE where the table is empty or size is unknown.
     """
     below = np.where(table.sizes <= size, table.sizes, -np.inf).max(axis=0)
     above = np.where(table.sizes >= size, table.sizes, np.inf).min(axis=0)
-    least = np.where((table.sizes == below) | (table.sizes == above), table.trust, np.inf).min(axis=0)
+    least = np.where((table.sizes == below) | (table.sizes == above), table.confidence, np.inf).min(axis=0)
     return np.where(np.isinf(least), NONE, least)
 
 
@@ -88,7 +88,7 @@ def with_prior(table: Table, worker_capacity: Array) -> Table:
     The configured capacity counts, in proportion to the workers, until an estimate or observation replaces it. A higher
     lower bound raises it. `learn` takes the table without it.
     """
-    rows = np.flatnonzero((worker_capacity > 0) & ~(table.trust >= ESTIMATED).any(axis=0))
+    rows = np.flatnonzero((worker_capacity > 0) & ~(table.confidence >= ESTIMATED).any(axis=0))
     if not len(rows):
         return table
     carried = np.fmax.reduce(table.rates[:, rows] / table.sizes[:, rows], axis=0)
@@ -103,16 +103,16 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     The capacity of a size is at least the throughput just observed there, except for very small changes.
     """
     was = _entry(table, observation.workers)
-    level = _trust_level(table, observation, exponent)
+    level = _confidence_in(table, observation, exponent)
     rate = _updated_rate(was, level, observation)
     usable = observation.clean & (observation.workers > 0) & is_processing(observation.throughput_records_per_s)
-    rows = np.flatnonzero(usable & ((level > was.trust) | _is_outdated(was, rate, observation.at_s)))
+    rows = np.flatnonzero(usable & ((level > was.confidence) | _is_outdated(was, rate, observation.at_s)))
     if not len(rows):
         return table
-    trust, at_s = np.fmax(level, was.trust), np.full(len(rate), observation.at_s)
-    entry = np.array([observation.workers, rate, trust, at_s])[:, rows]
+    confidence, at_s = np.fmax(level, was.confidence), np.full(len(rate), observation.at_s)
+    entry = np.array([observation.workers, rate, confidence, at_s])[:, rows]
     columns = _without_low_bounds(_with_entry(table, rows, entry), entry, exponent[rows])
-    full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated & (was.trust <= ESTIMATED))
+    full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated & (was.confidence <= ESTIMATED))
     columns = _with_least_share(_with_fallen_capacity(columns, entry, full[rows]), entry)
     return _with_columns(table, rows, columns)
 
@@ -143,7 +143,7 @@ class _Entry:
     """The table entry of one size of each stage, NaN and NONE without one; shape (stages,)."""
 
     rate: Array
-    trust: Array
+    confidence: Array
     seen_at_s: Array
 
 
@@ -152,19 +152,19 @@ def _entry(table: Table, workers: Array) -> _Entry:
     known: Mask = table.sizes[slot, stage] == workers
     return _Entry(
         rate=np.where(known, table.rates[slot, stage], np.nan),
-        trust=np.where(known, table.trust[slot, stage], NONE),
+        confidence=np.where(known, table.confidence[slot, stage], NONE),
         seen_at_s=np.where(known, table.seen_at_s[slot, stage], np.nan),
     )
 
 
-def _trust_level(table: Table, observation: Observation, exponent: Array) -> Array:
-    """The level of trust in an observation: NONE for a lower bound that the table already exceeds.
+def _confidence_in(table: Table, observation: Observation, exponent: Array) -> Array:
+    """The confidence in an observation: NONE for a lower bound that the table already exceeds.
 
     A small excess over what the table derives from other sizes confirms it. A large one shows that it is wrong.
     """
     throughput, expected = observation.throughput_records_per_s, rate_at(table, observation.workers, exponent)
     exceeds = ~(throughput <= expected)
-    confirms = exceeds & (throughput <= _NEAR_RATIO * expected) & (trust_at(table, observation.workers) > CARRIED)
+    confirms = exceeds & (throughput <= _NEAR_RATIO * expected) & (confidence_at(table, observation.workers) > CARRIED)
     full = observation.saturated | (observation.overloaded & exceeds)
     measured = ~observation.overloaded & (observation.utilization_ratio >= _LEAST_UTILIZATION)
     return np.select(
@@ -173,10 +173,10 @@ def _trust_level(table: Table, observation: Observation, exponent: Array) -> Arr
 
 
 def _updated_rate(was: _Entry, level: Array, observation: Observation) -> Array:
-    """The rate of the entry after the observation: higher trust replaces it, equal trust blends, lower only raises."""
+    """The rate after the observation: more confidence replaces, equal confidence blends, less only raises it."""
     shown = _shown_rate(level, observation)
     blended = was.rate + _BLEND * (shown - was.rate)
-    rate = np.where(level > was.trust, shown, np.where(level == was.trust, blended, was.rate))
+    rate = np.where(level > was.confidence, shown, np.where(level == was.confidence, blended, was.rate))
     return np.fmax(rate, observation.throughput_records_per_s)
 
 
@@ -245,11 +245,11 @@ def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
 
     Such a bound would lower the curve.
     """
-    sizes, rates, trust, _ = columns
-    bounds = (entry[2] > CARRIED) & (trust == CARRIED)
+    sizes, rates, confidence, _ = columns
+    bounds = (entry[2] > CARRIED) & (confidence == CARRIED)
     if not bounds.any():
         return columns
-    firm = _table(_sort_by_size(np.where(trust > CARRIED, columns, np.nan)))
+    firm = _table(_sort_by_size(np.where(confidence > CARRIED, columns, np.nan)))
     expected = np.array([rate_at(firm, size, exponent) for size in sizes])
     return _sort_by_size(np.where(bounds & (rates <= expected), np.nan, columns))
 
@@ -257,23 +257,24 @@ def _without_low_bounds(columns: Array, entry: Array, exponent: Array) -> Array:
 def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
     """Replace entries far above one of full workers by its rate in proportion: the capacity has fallen since.
 
-    More trusted entries stay. A smaller size carries no more than a larger one, and a larger size no more per worker.
+    Entries with more confidence stay. A smaller size carries no more than a larger one, and a larger size no more per
+    worker.
     """
-    (workers, rate, known, _), (sizes, rates, trust, seen_at_s) = entry, columns
-    outdated = full & (trust <= known) & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
+    (workers, rate, known, _), (sizes, rates, confidence, seen_at_s) = entry, columns
+    outdated = full & (confidence <= known) & (rates > _OUTDATED_RATIO * rate * np.maximum(sizes / workers, 1.0))
     rates = np.where(outdated, rate * sizes / workers, rates)
-    return np.array([sizes, rates, np.where(outdated, np.fmin(trust, ESTIMATED), trust), seen_at_s])
+    return np.array([sizes, rates, np.where(outdated, np.fmin(confidence, ESTIMATED), confidence), seen_at_s])
 
 
 def _with_least_share(columns: Array, entry: Array) -> Array:
     """Raise smaller sizes far below their share of the entry to that share: they carry no less per worker.
 
-    An uneven spread of the partitions costs less than half of it. More trusted entries stay.
+    An uneven spread of the partitions costs less than half of it. Entries with more confidence stay.
     """
-    (workers, rate, known, _), (sizes, rates, trust, seen_at_s) = entry, columns
+    (workers, rate, known, _), (sizes, rates, confidence, seen_at_s) = entry, columns
     share = rate * sizes / workers
-    outdated = (sizes < workers) & (trust > CARRIED) & (trust <= known) & (_SHARE_RATIO * rates < share)
-    return np.array([sizes, np.where(outdated, share, rates), np.where(outdated, ESTIMATED, trust), seen_at_s])
+    outdated = (sizes < workers) & (confidence > CARRIED) & (confidence <= known) & (_SHARE_RATIO * rates < share)
+    return np.array([sizes, np.where(outdated, share, rates), np.where(outdated, ESTIMATED, confidence), seen_at_s])
 
 
 def _sort_by_size(columns: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from adapter.core import gates
 from adapter.core.aggregation import pick
 from adapter.core.bounds import BOUNDS, Bound
-from adapter.core.capacity import CARRIED, rate_at, trust_at
+from adapter.core.capacity import CARRIED, confidence_at, rate_at
 from adapter.core.decision_input import DecisionInput
 from adapter.core.limits import Range, one_more
 from adapter.core.partitions import fewest_workers, whole
@@ -119,7 +119,7 @@ def _hot_partition_limit(inputs: DecisionInput) -> Array:
     """The largest useful size of a stage whose hottest partition alone fills a subtask; NaN for other stages."""
     policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
     rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
-    known = trust_at(policy_input.table, one) > CARRIED
+    known = confidence_at(policy_input.table, one) > CARRIED
     able = np.where(known, rate_at(policy_input.table, one, one) / slots, np.nan)
     load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
     most = np.ceil(fewest_workers(policy_input.partitions, heaviest) / slots)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapter.core.aggregation import every, largest, some
-from adapter.core.capacity import CARRIED, rate_at, trust_at, with_prior
+from adapter.core.capacity import CARRIED, confidence_at, rate_at, with_prior
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest_worker import partition_behind_s
 from adapter.core.gates import GateInputs
@@ -123,7 +123,8 @@ def _has_excess_input(tick: Tick) -> Mask:
     """
     rules, fast, index = tick.stage_rules, tick.state.fast, tick.workload_index
     workers, table = tick.workers[index], with_prior(tick.state.slow.table, rules.worker_capacity_records_per_s)
-    capacity = np.where(trust_at(table, workers) > CARRIED, rate_at(table, workers, rules.scaling_exponent), np.nan)
+    known = confidence_at(table, workers) > CARRIED
+    capacity = np.where(known, rate_at(table, workers, rules.scaling_exponent), np.nan)
     raised = (fast.spec_raised_at_s >= fast.spec_changed_at_s)[index]
     most = capacity * np.where(raised, _EXCESS_RATIO, 1 + rules.growth_noise_ratio)
     exceeds = tick.rates.input_rate_records_per_s > most

@@ -11,10 +11,10 @@ from adapter.core.capacity import (
     OBSERVED,
     Observation,
     Table,
+    confidence_at,
     learn,
     rate_at,
     strength,
-    trust_at,
     utilization,
     with_prior,
 )
@@ -87,8 +87,8 @@ def _is_capacity_uncertain(tick: Tick) -> Mask:
 
     A job that rescales as soon as it is warm is never warm in a whole window: its newest throughput is an estimate.
     """
-    trust = trust_at(tick.state.slow.table, tick.workers[tick.workload_index])
-    uncertain: Mask = (trust <= CARRIED) | (tick.behind & (~tick.saturated | (trust < OBSERVED)))
+    confidence = confidence_at(tick.state.slow.table, tick.workers[tick.workload_index])
+    uncertain: Mask = (confidence <= CARRIED) | (tick.behind & (~tick.saturated | (confidence < OBSERVED)))
     return uncertain
 
 
@@ -118,8 +118,8 @@ def _may_be_slow(tick: Tick) -> Mask:
 
 def _without_old_observations(table: Table, at_s: float) -> Table:
     """Turn observations of sizes that were not in use for a day into estimates: jobs and records change."""
-    old = (table.trust == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
-    return replace(table, trust=np.where(old, ESTIMATED, table.trust)) if old.any() else table
+    old = (table.confidence == OBSERVED) & (at_s - table.seen_at_s > DAY_S)
+    return replace(table, confidence=np.where(old, ESTIMATED, table.confidence)) if old.any() else table
 
 
 def _with_capacity(tick: Tick, slow: Slow) -> Signals:
@@ -127,12 +127,12 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
     rules, signals, workers = tick.stage_rules, tick.signals, tick.workers[tick.workload_index]
     throughput, backlog = signals.throughput_records_per_s, signals.backlog_records
     table = with_prior(slow.table, rules.worker_capacity_records_per_s)
-    trust = trust_at(table, workers)
+    confidence = confidence_at(table, workers)
     rate = rate_at(table, workers, rules.scaling_exponent)
-    capacity = np.where(trust > CARRIED, rate * strength(rate, throughput, tick.saturated), np.nan)
+    capacity = np.where(confidence > CARRIED, rate * strength(rate, throughput, tick.saturated), np.nan)
     return replace(
         signals,
-        trust=trust,
+        confidence=confidence,
         capacity_records_per_s=capacity,
         drain_time_s=drain_time(backlog, capacity, signals.input_rate_records_per_s),
         utilization_ratio=utilization(tick.now.utilization_ratio, throughput, backlog, capacity),

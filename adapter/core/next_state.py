@@ -159,7 +159,7 @@ def _start_trials(tick: Tick, inputs: DecisionInput, slow: Slow, up: Mask) -> Sl
     if not begun.any():
         return slow
     known, table = inputs.policy_input, inputs.policy_input.table
-    observed = ((table.sizes == known.workers) & (table.trust == OBSERVED)).any(axis=0)
+    observed = ((table.sizes == known.workers) & (table.confidence == OBSERVED)).any(axis=0)
     learned = np.where(observed, rate_at(table, known.workers, known.rules.scaling_exponent), np.nan)
     before = np.where(tick.behind | relays_at_capacity(tick), known.throughput_records_per_s, learned)
     trial = replace(

@@ -52,7 +52,7 @@ class Signals:
     relative_lag_change_ratio: Array
     lowest_backlog_time_s: Array  # of the window
     # From the capacity, unknown until update_estimates.
-    trust: Array
+    confidence: Array
     capacity_records_per_s: Array
     drain_time_s: Array
     utilization_ratio: Array
@@ -272,7 +272,7 @@ def _signals(fast: Fast, rates: Rates, rules: RuleColumns) -> Signals:
         due_backlog_time_s=backlog_time(due, throughput),
         relative_lag_change_ratio=gated_lag_change(change, backlog, rules.lag_threshold_records),
         lowest_backlog_time_s=backlog_time(rates.lowest_backlog_records, rates.throughput_records_per_s),
-        trust=unknown,
+        confidence=unknown,
         capacity_records_per_s=unknown,
         drain_time_s=unknown,
         utilization_ratio=unknown,

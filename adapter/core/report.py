@@ -69,14 +69,14 @@ _MISSING_SAMPLES = [REASONS.index(r) for r in (Reason.NO_DATA, Reason.EXPIRED, R
 
 
 def _text(tick: Tick, result: DecisionResult, samples: Samples) -> Mapping[str, tuple[str, ...]]:
-    trust = np.nan_to_num(pick(tick.signals.trust, result.stage))
+    confidence = np.nan_to_num(pick(tick.signals.confidence, result.stage))
     stages = [*(stage for _, stage in tick.state.slow.stages), WHOLE]  # the last for an index of -1
     return {
         "workload": tick.state.slow.workloads,
         "policy": _names_at(POLICIES, tick.rules.policy),
         "reason": _names_at([reason.value for reason in REASONS], result.reason),
         "bound": _names_at([bound.value for bound in BOUNDS], result.bound),
-        "confidence": _names_at(CONFIDENCE, trust),
+        "confidence": _names_at(CONFIDENCE, confidence),
         "fault": _faults(tick, result, samples.faults),
         "dispute": disputes(tick, samples.disputes),
         "stage": _names_at(stages, result.stage),

@@ -86,7 +86,7 @@ def signals(recorded: RecordedDecision) -> TextSection:
 def capacity(recorded: RecordedDecision) -> TextSection:
     """The learned capacity table, and the capacity of the present workers."""
     table = table_in(recorded.columns)
-    entries = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], table.seen_at_s[:, 0], strict=True)
+    entries = zip(table.sizes[:, 0], table.rates[:, 0], table.confidence[:, 0], table.seen_at_s[:, 0], strict=True)
     rows = [_entry(recorded, *map(float, entry)) for entry in entries if np.isfinite(entry[0])]
     return TextSection("Capacity", (*rows, *_fullest(recorded), *_rescale(recorded), _at_work(recorded, table)))
 
@@ -226,13 +226,13 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     return f"; {'the default' if is_default else early} {until}"
 
 
-def _entry(recorded: RecordedDecision, size: float, rate: float, trust: float, seen_at_s: float) -> Row:
-    if trust == PRIOR:  # the entry is beyond all sizes
+def _entry(recorded: RecordedDecision, size: float, rate: float, confidence: float, seen_at_s: float) -> Row:
+    if confidence == PRIOR:  # the entry is beyond all sizes
         each, configured = rate / size, recorded.rule("worker_capacity_records_per_s")
         note = "as configured" if each == configured else f"as carried, {with_unit('_per_s', configured)} configured"
         return Row(name="each worker", value=with_unit("_per_s", each), note=note)
-    used = ago(recorded.decision.at_s - seen_at_s)
-    return Row(name=workers(size), value=with_unit("_per_s", rate), note=f"{CONFIDENCE[int(trust)]}, in use {used}")
+    note = f"{CONFIDENCE[int(confidence)]}, in use {ago(recorded.decision.at_s - seen_at_s)}"
+    return Row(name=workers(size), value=with_unit("_per_s", rate), note=note)
 
 
 def _what_if(recorded: RecordedDecision) -> list[Row]:

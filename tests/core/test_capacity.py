@@ -15,10 +15,10 @@ from adapter.core.capacity import (
     SLOTS,
     Observation,
     Table,
+    confidence_at,
     learn,
     rate_at,
     size_for,
-    trust_at,
     utilization,
     with_prior,
 )
@@ -70,13 +70,13 @@ def size(table, wanted, exponent=1.0):
     return size_for(table, column(wanted), column(exponent))[0]
 
 
-def trust(table, size):
-    return trust_at(table, column(size))[0]
+def confidence(table, size):
+    return confidence_at(table, column(size))[0]
 
 
 def entries(table):
     """workers -> (records/s, level) of the first stage."""
-    held = zip(table.sizes[:, 0], table.rates[:, 0], table.trust[:, 0], strict=True)
+    held = zip(table.sizes[:, 0], table.rates[:, 0], table.confidence[:, 0], strict=True)
     return {workers: (carried, level) for workers, carried, level in held if not np.isnan(workers)}
 
 
@@ -159,13 +159,13 @@ def test_more_workers_never_carry_less():
         pytest.param(nan, NONE, id="an unknown size"),
     ],
 )
-def test_the_trust_is_the_least_of_the_neighbouring_entries(workers, expected):
+def test_the_confidence_is_the_least_of_the_neighbouring_entries(workers, expected):
     table = update_estimates(look(4, 10_000, saturated=True), look(8, 9_000, utilization=0.5), look(12, 90_000))
-    assert trust(table, workers) == expected
+    assert confidence(table, workers) == expected
 
 
-def test_an_empty_table_has_no_trust():
-    assert CONFIDENCE[int(trust(empty_table(1), 4))] == "none"
+def test_an_empty_table_has_no_confidence():
+    assert CONFIDENCE[int(confidence(empty_table(1), 4))] == "none"
 
 
 LESSONS = [
@@ -267,7 +267,7 @@ def test_a_lower_bound_below_the_curve_is_not_learned(proof):
 @pytest.mark.parametrize(("throughput", "level"), [(21_000, ESTIMATED), (25_000, CARRIED)], ids=["small", "large"])
 def test_only_a_large_excess_over_the_curve_makes_the_capacity_unknown(throughput, level):
     table = update_estimates(look(8, throughput, at_s=60), table=observed({4: 10_000}))
-    assert (trust(table, 8), entries(table)[8]) == (level, (throughput, level))
+    assert (confidence(table, 8), entries(table)[8]) == (level, (throughput, level))
 
 
 def test_a_lower_bound_is_dropped_once_better_entries_exceed_it():
@@ -344,7 +344,7 @@ def test_a_full_table_drops_the_least_recent_size():
 )
 def test_a_configured_capacity_counts_until_an_estimate_exists(looks, expected, level):
     table = with_prior(update_estimates(*looks), column(300))
-    assert (rate(table, 4, exponent=0.5), trust(table, 4)) == (expected, level)
+    assert (rate(table, 4, exponent=0.5), confidence(table, 4)) == (expected, level)
 
 
 def test_a_configured_capacity_is_proportional_to_the_workers():
@@ -447,7 +447,7 @@ def test_the_rate_of_a_size_is_at_least_its_last_throughput(looks, last):
 def test_a_table_with_an_entry_answers_for_every_size(looks, one, workers, wanted, exponent):
     table = update_estimates(*looks, one)
     known = bool(entries(table))
-    answers = rate(table, workers, exponent), size(table, wanted, exponent), trust(table, workers) or nan
+    answers = rate(table, workers, exponent), size(table, wanted, exponent), confidence(table, workers) or nan
     assert np.isfinite(answers).tolist() == [known] * 3
 
 
@@ -469,13 +469,13 @@ def test_stages_learn_independently(ticks, wanted, workers):
     assert np.array_equal(
         size_for(joined, np.full(3, wanted), np.ones(3)), [size(t, wanted) for t in alone], equal_nan=True
     )
-    assert trust_at(joined, many[0]).tolist() == [trust(t, workers) for t in alone]
+    assert confidence_at(joined, many[0]).tolist() == [confidence(t, workers) for t in alone]
 
 
 def test_no_stages_give_an_empty_table():
     none = column()
     table = with_prior(empty_table(0), none)
-    assert len(rate_at(table, none, none)) == len(size_for(table, none, none)) == len(trust_at(table, none)) == 0
+    assert len(rate_at(table, none, none)) == len(size_for(table, none, none)) == len(confidence_at(table, none)) == 0
 
 
 def test_a_tiny_exponent_may_need_infinitely_many_workers():

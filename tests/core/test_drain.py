@@ -35,13 +35,14 @@ sizes = st.integers(1, 200)
 times = st.floats(5, 3600)
 
 
-def policy_result(*numbers, trust=None, **more):
+def policy_result(*numbers, confidence=None, **more):
     """The result for one stage whose size has its throughput as observed capacity, or `records`."""
     workers, throughput, _, backlog = (*numbers, 0, 0)[:4]
     known = {"policy": "drain", "records": ((workers, throughput),), "saturated": backlog > 10 * throughput}
     stage = stage_input(*numbers, **known | more)
-    if trust is not None:
-        stage = replace(stage, table=replace(stage.table, trust=np.where(stage.table.trust > 0, trust, np.nan)))
+    if confidence is not None:
+        levels = np.where(stage.table.confidence > 0, confidence, np.nan)
+        stage = replace(stage, table=replace(stage.table, confidence=levels))
     return drain.size(stage)
 
 
@@ -283,14 +284,14 @@ def test_a_size_above_the_partitions_is_left_to_the_bound():
 
 
 def test_with_only_a_lower_bound_a_share_of_the_workers_is_removed():
-    found = policy_result(10, 1000, trust=CARRIED, saturated=False, **CALM)
+    found = policy_result(10, 1000, confidence=CARRIED, saturated=False, **CALM)
     assert (found.wanted_workers[0], found.needed_workers[0]) == (8, 8)
     assert np.isnan([found.outlook.keep_behind_s[0], found.outlook.change_behind_s[0]]).all()
-    assert wanted(10, 1000, trust=CARRIED, saturated=False, probe_ratio=0.0, **CALM) == 10
+    assert wanted(10, 1000, confidence=CARRIED, saturated=False, probe_ratio=0.0, **CALM) == 10
 
 
 def test_a_probe_never_exceeds_the_size_of_the_carried_load():
-    assert needed(10, 100, records=((10, 1000),), trust=CARRIED, saturated=False, **CALM) == 2
+    assert needed(10, 100, records=((10, 1000),), confidence=CARRIED, saturated=False, **CALM) == 2
 
 
 @pytest.mark.parametrize(
@@ -305,35 +306,35 @@ def test_a_probe_never_exceeds_the_size_of_the_carried_load():
     ],
 )
 def test_a_probe_takes_the_fewest_workers_that_spread_as_evenly(workers, partitions, rules, size):
-    known = CALM | {"trust": CARRIED, "saturated": False} | rules
+    known = CALM | {"confidence": CARRIED, "saturated": False} | rules
     assert wanted(workers, 1000, partitions=partitions, **known) == size
 
 
 @pytest.mark.parametrize("workers", [10, 12])
 def test_a_late_partition_needs_an_even_spread_also_if_the_capacity_is_unknown(workers):
-    known = CALM | {"trust": CARRIED, "saturated": False}
+    known = CALM | {"confidence": CARRIED, "saturated": False}
     assert wanted(workers, 1000, partitions=12, partition_behind_s=200.0, **known) == 12
 
 
 def test_a_backlog_between_two_commits_ends_no_probe_but_delays_it():
     """Otherwise a load with noise would always need all workers within the scale-down window."""
     known = stage_input(10, 1000, 0, 900, policy="drain", records=((10, 1000),), saturated=False, **CALM)
-    lower_bound = replace(known.table, trust=np.where(known.table.trust > 0, CARRIED, np.nan))
+    lower_bound = replace(known.table, confidence=np.where(known.table.confidence > 0, CARRIED, np.nan))
     found = drain.size(replace(known, table=lower_bound, highest_backlog_records=column(600.0)))
     assert (found.wanted_workers[0], found.needed_workers[0]) == (10, 8)
 
 
 def test_a_probe_keeps_one_worker():
-    assert needed(1, 1000, trust=CARRIED, saturated=False, **CALM) == 1
+    assert needed(1, 1000, confidence=CARRIED, saturated=False, **CALM) == 1
 
 
 def test_without_a_capacity_there_is_no_scale_up():
     assert wanted(10, 1000, 500, 0, records=(), **CALM) == 10
 
 
-@pytest.mark.parametrize("trust", [PRIOR, ESTIMATED])
-def test_configured_and_estimated_capacities_size_like_observed_ones(trust):
-    assert wanted(10, 1000, 500, trust=trust, **CALM) == 19
+@pytest.mark.parametrize("confidence", [PRIOR, ESTIMATED])
+def test_configured_and_estimated_capacities_size_like_observed_ones(confidence):
+    assert wanted(10, 1000, 500, confidence=confidence, **CALM) == 19
 
 
 @pytest.mark.parametrize("signal", ["workers", "throughput", "growth", "backlog"])

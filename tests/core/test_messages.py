@@ -537,7 +537,7 @@ def test_the_sentence_names_the_needed_partitions_if_they_are_the_limit(known, e
     )
 
 
-TRUST = {
+SHOWN = {
     "none": (None, ", capacity unknown"),
     "carried": (None, ", capacity unknown"),
     "prior": (1200.0, ", capacity 1 200/s (configured)"),
@@ -548,7 +548,7 @@ TRUST = {
 
 @pytest.mark.parametrize("confidence", CONFIDENCE)
 def test_the_capacity_is_shown_with_its_origin(confidence):
-    capacity, expected = TRUST[confidence]
+    capacity, expected = SHOWN[confidence]
     known = {"confidence": confidence, "capacity_records_per_s": capacity}
     assert sentence(decision(Reason.HOLD, **CALM, policy="drain", **known)) == f"Holding 10 workers: {RATES}{expected}"
     assert sentence(decision(Reason.HOLD, **CALM, policy="dataflow", **known)) == f"Holding 10 workers: {RATES}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.capacity import CARRIED, Table, rate_at, size_for, strength, trust_at
+from adapter.core.capacity import CARRIED, Table, confidence_at, rate_at, size_for, strength
 from adapter.core.limits import one_more
 from adapter.core.partitions import even_size, fewest_evenly_spread, whole
 from adapter.core.policies.interface import (
@@ -81,7 +81,7 @@ def _capacity(policy_input: PolicyInput) -> _Capacity:
     table, exponent, workers = policy_input.table, policy_input.rules.scaling_exponent, policy_input.workers
     rate = rate_at(table, workers, exponent)
     now = strength(rate, policy_input.throughput_records_per_s, policy_input.saturated)
-    proven = trust_at(table, workers) > CARRIED
+    proven = confidence_at(table, workers) > CARRIED
     return _Capacity(
         table=table,
         exponent=exponent,

@@ -32,7 +32,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapter.core.capacity import CARRIED, rate_at, size_for, trust_at
+from adapter.core.capacity import CARRIED, confidence_at, rate_at, size_for
 from adapter.core.forecast import Fit, is_trusted, recovery_rate
 from adapter.core.partitions import even_size, whole
 from adapter.core.policies.interface import PolicyInput, PolicyResult, lasting_backlog_time
@@ -89,7 +89,7 @@ def _outgrows_table(policy_input: PolicyInput, workload: Array) -> Mask:
     """Whether the forecast exceeds what the table gives for the present workers (S4-32)."""
     rules, table, workers = policy_input.rules, policy_input.table, policy_input.workers
     able = rate_at(table, workers, np.ones_like(workers))
-    known = (trust_at(table, workers) > CARRIED) & (rules.safety != 0)
+    known = (confidence_at(table, workers) > CARRIED) & (rules.safety != 0)
     outgrown: Mask = known & (workload > able)
     return outgrown
 
