@@ -16,7 +16,7 @@ _BLEND = 0.3  # weight of a new observation: three or four correct a wrong first
 _SAME_RATIO = 0.02  # smaller changes are noise, and would rewrite the slow state every tick
 _NEAR_RATIO = 1.1  # of the expected rate: workers and partitions differ by about as much
 _OUTDATED_RATIO = 1.25  # an entry above this multiple of an observation shows workers that were faster
-_SHARE_RATIO = 2.0  # a smaller size whose share of a larger one exceeds its entry by more was observed wrongly
+SHARE_RATIO = 2.0  # a smaller size whose share of a larger one exceeds its entry by more was observed wrongly
 _REFRESH_S = 3600.0  # an older date is renewed, so that the table knows the least recent size
 _LEAST_UTILIZATION = 0.2  # below, the quotient throughput / utilization is mostly noise
 _BEYOND = 2.0**20  # above any worker count, so sizes below are linear; a power of two keeps products exact
@@ -113,7 +113,7 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     entry = np.array([observation.workers, rate, confidence, at_s])[:, rows]
     columns = _without_low_bounds(_with_entry(table, rows, entry), entry, exponent[rows])
     full = (level == OBSERVED) | ((level == ESTIMATED) & observation.saturated & (was.confidence <= ESTIMATED))
-    columns = _with_least_share(_with_fallen_capacity(columns, entry, full[rows]), entry)
+    columns = _with_least_share(_with_fallen_capacity(columns, entry, full[rows]), entry, full[rows])
     return _with_columns(table, rows, columns)
 
 
@@ -266,14 +266,15 @@ def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
     return np.array([sizes, rates, np.where(outdated, np.fmin(confidence, ESTIMATED), confidence), seen_at_s])
 
 
-def _with_least_share(columns: Array, entry: Array) -> Array:
-    """Raise smaller sizes far below their share of the entry to that share: they carry no less per worker.
+def _with_least_share(columns: Array, entry: Array, full: Mask) -> Array:
+    """Raise smaller sizes that carry far less per worker than the full workers of the entry: they carry no less.
 
     An uneven spread of the partitions costs less than half of it. Entries with more confidence stay.
     """
     (workers, rate, known, _), (sizes, rates, confidence, seen_at_s) = entry, columns
     share = rate * sizes / workers
-    outdated = (sizes < workers) & (confidence > CARRIED) & (confidence <= known) & (_SHARE_RATIO * rates < share)
+    smaller = full & (sizes < workers) & (confidence > CARRIED) & (confidence <= known)
+    outdated = smaller & (SHARE_RATIO * rates < share)
     return np.array([sizes, np.where(outdated, share, rates), np.where(outdated, ESTIMATED, confidence), seen_at_s])
 
 

@@ -310,6 +310,12 @@ def test_a_larger_size_raises_an_entry_far_below_its_share(before, seen, after):
     assert {size: rate for size, (rate, _) in entries(found).items()} == after
 
 
+def test_busy_workers_raise_no_estimate_because_a_job_that_waits_may_be_full_at_a_low_utilization():
+    estimated = update_estimates(look(4, 900, saturated=True, doubtful=True))
+    found = update_estimates(look(8, 2000, at_s=60, utilization=0.5), table=estimated)
+    assert entries(found) == {4: (900, ESTIMATED), 8: (4000, ESTIMATED)}
+
+
 def test_full_workers_that_may_be_slow_lower_estimates_but_no_observation():
     """The CPU of a consumer that waits for I/O hides that it is full."""
     slow = look(8, 3000, at_s=60, saturated=True, doubtful=True)
