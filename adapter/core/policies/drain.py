@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.capacity import CARRIED, Table, confidence_at, rate_at, size_for, strength
+from adapter.core.capacity import CARRIED, SHARE_RATIO, Table, confidence_at, rate_at, size_for, strength
 from adapter.core.limits import one_more
 from adapter.core.partitions import even_size, fewest_evenly_spread, whole
 from adapter.core.policies.interface import (
@@ -194,8 +194,18 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
     load = np.where(usable, input_rate / np.where(usable, able, 1.0), assumed)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
+    known, share = capacity.rate(even), able * even / np.maximum(sized, 1.0)
+    # The job would leave at once a size that does not carry the input; far below its share it was observed wrongly.
+    small = capacity.proven & (even < sized) & (known < input_rate) & (SHARE_RATIO * known >= share)
+    even = np.where(small, _next_even_size(policy_input, sized), even)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     return np.where(sized * slots > partitions, np.maximum(sized, even), even)
+
+
+def _next_even_size(policy_input: PolicyInput, sized: Array) -> Array:
+    """The next larger size that partitions load evenly; a scale-down ends at the present size."""
+    above, workers = even_size(sized, policy_input.partitions, policy_input.rules.slots_per_worker), policy_input.workers
+    return np.where(sized > workers, above, np.fmin(above, workers))
 
 
 def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
