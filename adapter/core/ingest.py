@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from adapter.core.gates import settle_s
+from adapter.core.missing_metrics import partitions_before
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
@@ -47,12 +48,15 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
     )
     fast = _without_points(state.fast, stages, {workloads[place] for place in moved})
-    fell = (now.partitions < before.partitions) & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
+    fewer = now.partitions < before.partitions
+    fell = fewer & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
+    most = np.fmax(partitions_before(fast, samples.at_s), before.partitions)
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
         partitions_fell_at_s=np.where(fell, samples.at_s, fast.partitions_fell_at_s),
-        partitions_before=np.where(fell, before.partitions, fast.partitions_before),
+        partitions_before=np.where(fewer, most, fast.partitions_before),
+        partitions_before_at_s=np.where(fewer, samples.at_s, fast.partitions_before_at_s),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
         hpa_seen_at_s=np.where(_has_hpa(now) | faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),

@@ -23,8 +23,13 @@ def misses_metrics(fast: Fast, at_s: float, rules: RuleColumns) -> Mask:
 
 def lasting_partitions(fast: Fast, partitions: Array, at_s: float, rules: RuleColumns) -> Array:
     """The count before a short time ago, where that was larger: some are not counted while a worker misses scrapes."""
-    lasts = _are_fewer(fast, at_s) & ~policy_has("follows_partitions", rules)
-    return np.where(lasts, np.fmax(partitions, fast.partitions_before), partitions)
+    before = np.where(policy_has("follows_partitions", rules), np.nan, partitions_before(fast, at_s))
+    return np.where(before > partitions, before, partitions)
+
+
+def partitions_before(fast: Fast, at_s: float) -> Array:
+    """The count before the last fall of the partitions, NaN if it is too long ago."""
+    return np.where(at_s - fast.partitions_before_at_s < _FEWER_PARTITIONS_S, fast.partitions_before, np.nan)
 
 
 def _are_fewer(fast: Fast, at_s: float) -> Mask:

@@ -125,7 +125,8 @@ class Fast:
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
     partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count fell; a fall soon after does not count
-    partitions_before: Array = field(metadata=_by("workload"))  # their count before that fall
+    partitions_before: Array = field(metadata=_by("workload"))  # their count before the last fall
+    partitions_before_at_s: Array = field(metadata=_by("workload"))  # when that was
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
     target_workers: Array = field(metadata=_by("workload"))  # what was served last

@@ -102,6 +102,19 @@ def test_a_part_that_is_not_scraped_does_not_scale_down_a_policy_that_it_only_li
     assert ({d.required_workers for d in found if d.at_s >= 1785} == {12}) is kept
 
 
+@pytest.mark.parametrize("apart_s", [300, 660, 900, 1140, 1260])
+def test_a_second_part_that_is_not_scraped_does_not_scale_down_either(apart_s):
+    def seen(at_s):
+        second_s = 1800 + apart_s
+        share = 11 / 12 if 1800 <= at_s < 1860 else 1 / 2 if second_s <= at_s < second_s + 120 else 1.0
+        counted = share * (1e6 + 1000.0 * at_s)
+        load = {"processed_records": counted, "appended_records": counted, "backlog_records": 0.0}
+        return tick(at_s, job(**counts(12), **load, utilization_ratio=0.8, partitions=round(12 * share)))
+
+    found = history([seen(at_s) for at_s in range(0, 3600, 15)], book(policy="drain"))
+    assert {d.required_workers for d in found if d.at_s >= 1785} == {12}
+
+
 def test_a_count_that_returns_bit_by_bit_does_not_scale_down():
     def seen(at_s):
         partitions = 12 if at_s < 1800 or at_s >= 2400 else 4 if at_s < 1890 else 8

@@ -204,7 +204,10 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
 
 def _next_even_size(policy_input: PolicyInput, sized: Array) -> Array:
     """The next larger size that partitions load evenly; a scale-down ends at the present size."""
-    above, workers = even_size(sized, policy_input.partitions, policy_input.rules.slots_per_worker), policy_input.workers
+    above, workers = (
+        even_size(sized, policy_input.partitions, policy_input.rules.slots_per_worker),
+        policy_input.workers,
+    )
     return np.where(sized > workers, above, np.fmin(above, workers))
 
 
