@@ -194,21 +194,24 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
     load = np.where(usable, input_rate / np.where(usable, able, 1.0), assumed)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
-    known, share = capacity.rate(even), able * even / np.maximum(sized, 1.0)
-    # The job would leave at once a size that does not carry the input; far below its share it was observed wrongly.
-    small = capacity.proven & (even < sized) & (known < input_rate) & (SHARE_RATIO * known >= share)
-    even = np.where(small, _next_even_size(policy_input, sized), even)
+    even = _unless_too_small(policy_input, capacity, sized, even, input_rate)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     return np.where(sized * slots > partitions, np.maximum(sized, even), even)
 
 
-def _next_even_size(policy_input: PolicyInput, sized: Array) -> Array:
-    """The next larger size that partitions load evenly; a scale-down ends at the present size."""
-    above, workers = (
-        even_size(sized, policy_input.partitions, policy_input.rules.slots_per_worker),
-        policy_input.workers,
-    )
-    return np.where(sized > workers, above, np.fmin(above, workers))
+def _unless_too_small(
+    policy_input: PolicyInput, capacity: _Capacity, sized: Array, even: Array, input_rate: Array
+) -> Array:
+    """The smaller even size, or the next larger one where the job would leave the smaller one at once.
+
+    The smaller one is known not to carry the input. A capacity far below its share was measured wrongly.
+    """
+    rules, workers, known = policy_input.rules, policy_input.workers, capacity.rate(even)
+    share = capacity.present_records_per_s * even / np.maximum(workers, 1.0)
+    small = capacity.proven & (even < sized) & (known < input_rate) & (SHARE_RATIO * known >= share)
+    above = even_size(sized, policy_input.partitions, rules.slots_per_worker)
+    above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size
+    return np.where(small, above, even)
 
 
 def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
