@@ -129,7 +129,7 @@ def test_a_null_in_chart_values_removes_a_default(tmp_path: Path, capsys: pytest
     assert checked(tmp_path / "values.yaml", VALUES.replace("sources: {", "sources: {cluster: null, ")) == 0
     printed = capsys.readouterr()
     assert "1 source," in printed.out
-    assert "config.sources: the sources of workloads[0] do not provide the number of workers" in printed.err
+    assert "config.sources: the sources of default/orders do not provide the number of workers" in printed.err
 
 
 def test_a_warning_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,6 +234,14 @@ def test_check_says_that_a_file_is_neither_configuration_nor_values(
         assert checked(file, text) == 2
         fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
         assert capsys.readouterr().err == f"backlog-adapter: {file}: {fault}{hint}\n"
+
+
+def test_check_says_that_the_configuration_of_values_is_a_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert checked(tmp_path / "values.yaml", "config: |\n  sources: {}\n") == 2
+    assert "config: expected settings, got the text 'sources: {}" in (printed := capsys.readouterr().err)
+    assert "remove the | after config: " in printed
 
 
 def test_the_chart_has_the_sources_and_the_names_of_values_that_check_assumes() -> None:

@@ -109,6 +109,10 @@ def _document(path: Path) -> Document:
         fault = "expected a configuration, got values of the chart"
         fix = "write what is below config into its own file, and add pipeline.checkpoint"
         raise ConfigError([f"{path}: {fault}, which only check and backtest accept; {fix}"])
+    if isinstance(text := document.values.get("config"), str):
+        raise document.error(
+            [f"config: expected settings, got the text {value_text(text)}; remove the | after config:"]
+        )
     if document.values.keys().isdisjoint(Config.model_fields):
         fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
         raise ConfigError([f"{path}: {fault}{_misspelt(document.values)}"])

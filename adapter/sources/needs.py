@@ -24,13 +24,22 @@ from adapter.sources.offsets import SIGNALS as KAFKA_SIGNALS
 
 
 @dataclass(frozen=True, slots=True)
+class _Entry:
+    """A workload or fleet of the configuration."""
+
+    path: str
+    name: str  # of a workload; the path of a fleet
+    provided: frozenset[str]  # the signals that its sources provide
+
+
+@dataclass(frozen=True, slots=True)
 class _UnmetNeed:
     """A need of a policy that no source meets."""
 
     place: str  # path of the setting that selects the policy, "" for the default policy
     policy: str
     need: Need
-    entries: tuple[str, ...]  # paths of the workloads and fleets
+    entries: tuple[_Entry, ...]  # to which it applies
 
 
 NEEDS: Mapping[str, tuple[Need, ...]] = {policy.name: policy.needs for policy in POLICIES}
@@ -52,49 +61,49 @@ def hints(config: Config) -> list[str]:
 
 def _unmet_needs(config: Config) -> list[_UnmetNeed]:
     """One for each setting that selects a policy, because it may apply to a thousand workloads."""
-    unmet: dict[tuple[str, str, Need], dict[str, None]] = {}
+    unmet: dict[tuple[str, str, Need], list[_Entry]] = {}
     sources = rule_sources(config)
-    entries = (*sources.workloads, *sources.fleets)
-    for (path, provided), entry in zip(_entries(config), entries, strict=True):
-        for layers in sources.layers(entry):
+    for entry, rules in zip(_entries(config), (*sources.workloads, *sources.fleets), strict=True):
+        for layers in sources.layers(rules):
             layer = layers.strongest(["policy"])
             policy: str = layer.settings.get("policy", Rules().policy)
             place = path_text((*layer.path, "policy")) if "policy" in layer.settings else ""
             for need in NEEDS[policy]:
-                if provided.isdisjoint(need.signals):
-                    unmet.setdefault((place, policy, need), {})[path] = None
-    return [_UnmetNeed(*key, tuple(paths)) for key, paths in unmet.items()]
+                if entry.provided.isdisjoint(need.signals):
+                    unmet.setdefault((place, policy, need), []).append(entry)
+    return [_UnmetNeed(*key, tuple(dict.fromkeys(entries))) for key, entries in unmet.items()]
 
 
 def _sentence(unmet: _UnmetNeed, verb: str) -> str:
     policy = unmet.policy if unmet.place else f"{unmet.policy} (default)"
     missing = f"{verb} {' or '.join(unmet.need.signals)}, which {_readers(unmet.entries)} not provide"
-    return f"{unmet.place or unmet.entries[0]}: the policy {policy} {missing}; {_providers(unmet.need.signals)}"
+    return f"{unmet.place or unmet.entries[0].path}: the policy {policy} {missing}; {_providers(unmet.need.signals)}"
 
 
-def _readers(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"the sources of {paths[0]}{more} do"
+def _readers(entries: Sequence[_Entry]) -> str:
+    more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+    return f"the sources of {entries[0].name}{more} do"
 
 
 def _without_workers(config: Config) -> Iterator[str]:
     """The workloads without a count of workers. A kubernetes source counts those of every HPA."""
     if any(isinstance(source, KubernetesSource) for source in config.sources.values()):
         return
-    paths = [path for path, provided in _entries(config) if provided.isdisjoint(WORKERS)]
-    if paths:
-        missing = f"{_readers(paths)} not provide the number of workers"
+    entries = [entry for entry in _entries(config) if entry.provided.isdisjoint(WORKERS)]
+    if entries:
+        missing = f"{_readers(entries)} not provide the number of workers"
         # This is no fault, because backlog and rates are served without it.
         without = "without it required_workers stays unknown, and an HPA on it keeps its replicas"
         yield f"sources: {missing}; {_providers(WORKERS)}; {without}"
 
 
-def _entries(config: Config) -> Iterator[tuple[str, frozenset[str]]]:
-    """The path of each workload, then of each fleet, with the signals that its sources provide."""
+def _entries(config: Config) -> Iterator[_Entry]:
+    """The workloads, then the fleets."""
     for at, workload in enumerate(config.workloads):
-        yield f"workloads[{at}]", frozenset().union(*(_of_reading(config, one) for one in workload.read))
-    for at, fleet in enumerate(config.fleets):
-        yield f"fleets[{at}]", frozenset(KAFKA_SIGNALS if fleet.groups is not None else _of_queries(fleet))
+        provided = frozenset().union(*(_of_reading(config, one) for one in workload.read))
+        yield _Entry(f"workloads[{at}]", workload.id, provided)
+    for path, fleet in ((f"fleets[{at}]", fleet) for at, fleet in enumerate(config.fleets)):
+        yield _Entry(path, path, frozenset(KAFKA_SIGNALS if fleet.groups is not None else _of_queries(fleet)))
 
 
 def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:

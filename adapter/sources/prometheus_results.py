@@ -222,7 +222,7 @@ def _selector(labels: Mapping[str, str]) -> str:
 def _missing(labels: str, newest_s: int | None, tick_s: int) -> str:
     """Why a workload has no value of this tick. newest_s: the time of its newest value, None without one."""
     if newest_s is None:
-        return f"no series match {labels}; is it running, and scraped?"
+        return f"no series match {labels}; are the labels right, is it running, and scraped?"
     if newest_s > tick_s:
         return f"the values of {labels} are {newest_s - tick_s} s newer than the tick; synchronize the clocks"
     return f"the newest values of {labels} are {tick_s - newest_s} s older than the tick; is it running, and scraped?"

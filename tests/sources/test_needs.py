@@ -95,7 +95,7 @@ def test_a_policy_without_a_signal_it_needs_is_a_fault(config: Config, lacking: 
 
 def test_the_fault_names_the_setting_of_the_policy_and_all_providers_of_the_signal() -> None:
     assert check(workload(PRAVEGA, policy="drain"))[1] == (
-        "workloads[0].rules.policy: the policy drain needs backlog_records, which the sources of workloads[0] do not "
+        "workloads[0].rules.policy: the policy drain needs backlog_records, which the sources of default/a do not "
         "provide; "
         "a kafka source, the presets beam, flink, flink-varga, kafka-exporter, kafka-lag-exporter, klag, kminion, "
         "pravega-flink, or a query of your own (signals: {backlog_records: ...}) could"
@@ -141,7 +141,7 @@ def test_the_missing_signal_of_a_hundred_workloads_is_reported_once(
     own = f"{{name: own, read: [{{{KAFKA}}}], rules: {shared}}}"
     first, second = sentences_of(parse(f"{SOURCES}workloads: [{many}, {own}]\nrules: {shared}", "c.yaml"))
     assert first.startswith(place)
-    assert "which the sources of workloads[0] and 99 more do not provide" in first
+    assert "which the sources of default/w0 and 99 more do not provide" in first
     assert second.startswith(f"workloads[100].{place}")
 
 
@@ -165,7 +165,7 @@ def test_missing_worker_counts_are_reported_once_with_their_providers() -> None:
     text = f"{UNCOUNTED}pipeline: {{checkpoint: /c}}\nworkloads: [{many}]\n{fleets}"
     assert check(parse(text, "c.yaml")) == []
     assert hints(parse(text, "c.yaml")) == [
-        "sources: the sources of workloads[0] and 100 more do not provide the number of workers; a kubernetes source "
+        "sources: the sources of default/w0 and 100 more do not provide the number of workers; a kubernetes source "
         "(cluster: {kind: kubernetes}), the presets beam, flink, flink-varga, kube-state-metrics, pravega-flink, or a "
         "query of your own (signals: {ready_workers: ...}) could; without it required_workers stays unknown, and an "
         "HPA on it keeps its replicas"

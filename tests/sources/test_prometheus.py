@@ -207,7 +207,7 @@ def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utiliz
 
 def test_a_configured_workload_without_series_has_a_fault(recorded_tick: list[Row]) -> None:
     assert faults(recorded_tick) == {
-        "default/gone": 'no series match {consumergroup="gone"}; is it running, and scraped?'
+        "default/gone": 'no series match {consumergroup="gone"}; are the labels right, is it running, and scraped?'
     }
 
 
