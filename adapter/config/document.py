@@ -34,7 +34,7 @@ class Document:
     values: dict[Any, Any]
     where: str  # the name of the file in messages
     root: yaml.Node
-    above: str = ""  # path of the setting that holds the values, "" for the whole file
+    prefix: str = ""  # path of the setting that holds the values, "" for the whole file
 
     def line_of(self, path: Path) -> int:
         """The line of a setting, or of its nearest parent in the file; the first line is 1."""
@@ -49,7 +49,7 @@ class Document:
 
     def below(self, name: str, values: dict[Any, Any]) -> "Document":
         """A document of these values, which have the paths and lines of the settings below a setting."""
-        return replace(self, values=values, above=name)
+        return replace(self, values=values, prefix=name)
 
     def located(self, sentences: Iterable[str]) -> list[str]:
         """The sentences in the order of the file, each with its path in the file and its line."""
@@ -63,8 +63,8 @@ class Document:
         return ConfigError(self.located(sentences))
 
     def _with_whole_path(self, sentence: str) -> str:
-        between = "" if sentence.startswith("[") or not self.above else "."
-        return f"{self.above}{between}{sentence}"
+        dot = "" if sentence.startswith("[") or not self.prefix else "."
+        return f"{self.prefix}{dot}{sentence}"
 
 
 def text_of(path: FilePath) -> str:

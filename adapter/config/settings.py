@@ -15,7 +15,7 @@ from adapter.config.patterns import WorkloadMatch
 from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
-from adapter.core.policies import sized_by
+from adapter.core.policies import policies_using
 from adapter.core.rule_book import MatchedRules, RuleBook
 from adapter.core.rules import MEANINGS, ORDERED, Rules, contradiction
 
@@ -112,10 +112,11 @@ def unused_parameters(config: "Config") -> list[str]:
 
 
 def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
-    able = sized_by(str(path[-1]))
-    if able and set(able).isdisjoint(policies):
-        here = f"and the policy here is {' or '.join(policies)}; remove it, or change the policy"
-        yield Fault(path, f"changes sizes only with the policy {' or '.join(able)}, {here}")
+    users = policies_using(str(path[-1]))
+    if users and set(users).isdisjoint(policies):
+        fix = "remove it unless an annotation of its HPA selects the other"
+        present = f"the policy here is {' or '.join(policies)}"
+        yield Fault(path, f"changes sizes only with the policy {' or '.join(users)}, and {present}; {fix}")
 
 
 def rule_book(config: "Config") -> RuleBook:

@@ -267,7 +267,9 @@ def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
 
 
 def _with_least_share(columns: Array, entry: Array, full: Mask) -> Array:
-    """Raise smaller sizes that carry far less per worker than the full workers of the entry: they carry no less.
+    """Raise smaller sizes that carry far less per worker than the full workers of the entry.
+
+    A smaller size carries no less per worker.
 
     An uneven spread of the partitions costs less than half of it. Entries with more confidence stay.
     """

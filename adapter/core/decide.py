@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapter.core import gates
-from adapter.core.aggregation import first_largest, largest, pick
+from adapter.core.aggregation import first_largest, largest, pick, some
 from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
 from adapter.core.decision_input import DecisionInput, WorkloadStatus
 from adapter.core.policies.interface import Outlook, PolicyResult
@@ -25,6 +25,7 @@ class DecisionResult:
 
     policy_result: PolicyResult
     stage: IntArray  # the deciding stage, otherwise -1
+    others_in_step: Mask  # another stage is in a step of the input
     gate: IntArray  # an index into REASONS, or OPEN
     reason: IntArray  # an index into REASONS
     unbounded: Array  # the size before the bounds
@@ -36,7 +37,7 @@ class DecisionResult:
 
 def decide(inputs: DecisionInput) -> DecisionResult:
     """The decision of each workload."""
-    policy_result, stage = _size(inputs)
+    policy_result, stage, others_in_step = _size(inputs)
     gate = gates.first_closed(inputs.gate_inputs)
     gate = np.where((gate == gates.OPEN) & np.isnan(policy_result.wanted_workers), _INDEX[Reason.NO_DATA], gate)
     current, workers = inputs.status.current_workers, _present_workers(inputs)
@@ -53,6 +54,7 @@ def decide(inputs: DecisionInput) -> DecisionResult:
     return DecisionResult(
         policy_result=policy_result,
         stage=stage,
+        others_in_step=others_in_step,
         gate=gate,
         reason=_reason(inputs, gate, served, stage),
         unbounded=unbounded,
@@ -70,7 +72,7 @@ def _present_workers(inputs: DecisionInput) -> Array:
     return workers
 
 
-def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
+def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, Mask]:
     """The size of each workload and its deciding stage: the one with the largest size (S3-08), rather one with load.
 
     A stage that stands still while another one processes records wants the present size: it needs a repair, and after
@@ -93,15 +95,20 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray]:
     columns = {name: getattr(sizes.outlook, name) for name in OUTLOOK}
     outlook = {name: np.where(decides, pick(values, stage), np.nan) for name, values in columns.items()}
     # A step in any stage delays the scale-up of the workload.
-    steps = np.where(inputs.sized, columns["in_step"], np.nan)
-    outlook["in_step"] = largest(steps, inputs.workload_index, count)
-    return PolicyResult(
-        wanted_workers=pick(sizes.wanted_workers, stage),
-        keep_up_workers=pick(sizes.keep_up_workers, stage),
-        catch_up_workers=pick(sizes.catch_up_workers, stage),
-        needed_workers=np.where(np.isinf(needed), np.nan, needed),
-        outlook=Outlook(**outlook),
-    ), stage
+    steps = inputs.sized & (columns["in_step"] > 0)
+    others = some(steps & (np.arange(len(steps)) != stage[inputs.workload_index]), inputs.workload_index, count)
+    outlook["in_step"] = np.fmax(pick(columns["in_step"], stage), others)
+    return (
+        PolicyResult(
+            wanted_workers=pick(sizes.wanted_workers, stage),
+            keep_up_workers=pick(sizes.keep_up_workers, stage),
+            catch_up_workers=pick(sizes.catch_up_workers, stage),
+            needed_workers=np.where(np.isinf(needed), np.nan, needed),
+            outlook=Outlook(**outlook),
+        ),
+        stage,
+        others,
+    )
 
 
 def _has_load(inputs: DecisionInput, count: int) -> Mask:

@@ -50,7 +50,7 @@ class WorkloadStatus:
     sink_unhealthy: Mask
     misses_metrics: Mask  # a stage ceased to report its load, or the partitions became fewer
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
-    in_step: Mask  # of a record: any stage was in a step of the input, also one that did not decide
+    in_step: Mask  # of a record: a stage that did not decide was in a step of the input
     measured_pauses: Array  # how many of the last rescales have shown a pause
     measured_delays: Array  # 0 also where metric_delay_s is set
     measured_warm_ups: Array  # 0 also where warm_up_s is set

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adapter.core.gates import settle_s
-from adapter.core.missing_metrics import partitions_before
+from adapter.core.missing_metrics import are_fewer
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
@@ -50,12 +50,13 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     fast = _without_points(state.fast, stages, {workloads[place] for place in moved})
     fewer = now.partitions < before.partitions
     fell = fewer & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
-    most = np.fmax(partitions_before(fast, samples.at_s), before.partitions)
+    # The count before the first of several falls lasts, but later ones do not renew it for ever.
+    first = np.where(are_fewer(fast, samples.at_s), fast.partitions_before, np.nan)
     fast = replace(
         fast,
         partitions_seen_at_s=np.where(np.isfinite(now.partitions), samples.at_s, fast.partitions_seen_at_s),
         partitions_fell_at_s=np.where(fell, samples.at_s, fast.partitions_fell_at_s),
-        partitions_before=np.where(fewer, most, fast.partitions_before),
+        partitions_before=np.where(fewer, np.fmax(first, before.partitions), fast.partitions_before),
         partitions_before_at_s=np.where(fewer, samples.at_s, fast.partitions_before_at_s),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
@@ -137,9 +138,13 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
 
 
 def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:
-    """When the workers last changed within in_flight_timeout_s of a rescale. A later change may be a failure."""
+    """When the workers last changed in a rescale: within in_flight_timeout_s, or before all of them were ready.
+
+    A change after that may be a failure, so it does not count.
+    """
     changed_s, spec_s = fast.changed_at_s, fast.spec_changed_at_s
-    return np.where(changed_s - spec_s < rules.in_flight_timeout_s, np.fmax(changed_s, spec_s), spec_s)
+    lasts = (changed_s - spec_s < rules.in_flight_timeout_s) | ~(fast.all_ready_at_s >= spec_s)
+    return np.where(lasts, np.fmax(changed_s, spec_s), spec_s)
 
 
 def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:

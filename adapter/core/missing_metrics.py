@@ -17,21 +17,17 @@ def misses_metrics(fast: Fast, at_s: float, rules: RuleColumns) -> Mask:
 
     A policy that follows the partitions needs no load, and follows them down at once.
     """
-    missing = misses_stage(fast.reports, at_s) | _are_fewer(fast, at_s)
+    missing = misses_stage(fast.reports, at_s) | are_fewer(fast, at_s)
     return missing & ~policy_has("follows_partitions", rules)
 
 
 def lasting_partitions(fast: Fast, partitions: Array, at_s: float, rules: RuleColumns) -> Array:
     """The count before a short time ago, where that was larger: some are not counted while a worker misses scrapes."""
-    before = np.where(policy_has("follows_partitions", rules), np.nan, partitions_before(fast, at_s))
-    return np.where(before > partitions, before, partitions)
+    lasts = (at_s - fast.partitions_before_at_s < _FEWER_PARTITIONS_S) & ~policy_has("follows_partitions", rules)
+    return np.where(lasts, np.fmax(partitions, fast.partitions_before), partitions)
 
 
-def partitions_before(fast: Fast, at_s: float) -> Array:
-    """The count before the last fall of the partitions, NaN if it is too long ago."""
-    return np.where(at_s - fast.partitions_before_at_s < _FEWER_PARTITIONS_S, fast.partitions_before, np.nan)
-
-
-def _are_fewer(fast: Fast, at_s: float) -> Mask:
+def are_fewer(fast: Fast, at_s: float) -> Mask:
+    """Whether the partitions became fewer a short time ago; a fall soon after another one does not count."""
     fewer: Mask = at_s - fast.partitions_fell_at_s < _FEWER_PARTITIONS_S
     return fewer

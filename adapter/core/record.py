@@ -18,7 +18,6 @@ from adapter.core.forecast import Fit
 from adapter.core.gates import GateInputs
 from adapter.core.limits import Range, limits
 from adapter.core.policies.interface import PolicyInput
-from adapter.core.policies.sizing import size
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
@@ -57,7 +56,7 @@ def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, A
     whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
     # window_workers is the largest size of all stages, so the record needs only the stage that decided.
     whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
-    whole["workload_status.in_step"] = result.policy_result.outlook.in_step > 0
+    whole["workload_status.in_step"] = result.others_in_step
     picked = {name: pick(column.astype(np.float64, copy=False), result.stage) for name, column in of_stage.items()}
     return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
 
@@ -94,10 +93,7 @@ def table_in(columns: RecordColumns) -> Table:
 
 def with_input(columns: RecordColumns, name: str, value: Array) -> dict[str, Array]:
     """The records with one of INPUTS replaced, and the inputs that depend on it."""
-    # The policy finds a step of the deciding stage anew; the record alone knows that of another stage.
-    own = size(decision_input_of(columns).policy_input).outlook.in_step > 0
-    others = {"workload_status.in_step": np.where(own, 0.0, columns["workload_status.in_step"])}
-    return dict(columns) | others | INPUTS[name].follows(columns, value)
+    return dict(columns) | INPUTS[name].follows(columns, value)
 
 
 def _read(columns: RecordColumns, part: type) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class StageLoads:
     index: IntArray  # the workload of each stage
     before_s: Array  # when it was last reported, as of the tick before; NaN if never
     seen_at_s: Array  # the same, as of this tick
-    idle: Mask  # it was 0, and at most markers waited; an unknown load is not idle
+    idle: Mask  # its throughput was 0, and its backlog may be markers alone; not if either is unknown
 
 
 def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:

@@ -285,7 +285,7 @@ def test_an_unused_parameter_is_reported_with_both_policies():
     text = SOUND.replace("min_workers: 2", "forecast_cap_ratio: 2, policy: varga")
     assert unused_parameters(parse(text, "c.yaml")) == [
         "rules.forecast_cap_ratio: changes sizes only with the policy drain or netflix, and the policy here is varga; "
-        "remove it, or change the policy"
+        "remove it unless an annotation of its HPA selects the other"
     ]
 
 

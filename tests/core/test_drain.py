@@ -144,11 +144,11 @@ def test_a_size_that_partitions_are_rounded_to_is_expected_to_carry_its_share():
     assert (result.wanted_workers[0], result.outlook.change_behind_s[0]) == (4, 0)
 
 
-@pytest.mark.parametrize(("carries", "expected"), [(900, 36), (1100, 30)])
-def test_an_even_size_that_does_not_carry_the_input_is_not_rounded_to(carries, expected):
-    """Of 180 partitions the fullest of 31 to 35 workers owns 6, as the fullest of 30 does."""
+@pytest.mark.parametrize(("workers", "carries", "expected"), [(36, 900, 36), (36, 1100, 30), (33, 900, 33)])
+def test_an_even_size_that_does_not_carry_the_input_is_not_rounded_to(workers, carries, expected):
+    """Of 180 partitions the fullest of 31 to 35 workers owns 6, as the fullest of 30 does; 33 are no scale-up to 36."""
     costs = FREE | {"target_utilization_ratio": 0.8, "partitions": 180}
-    result = policy_result(36, 1000, records=((30, carries), (36, 1500)), **costs)
+    result = policy_result(workers, 1000, records=((30, carries), (workers, workers * 1500 / 36)), **costs)
     assert result.wanted_workers[0] == expected
 
 

@@ -278,7 +278,15 @@ def test_p_08_x_12_the_unit_of_counts_changes_no_target(seed, power):
 
 
 def unit_free(found):
-    names = ("workload", "reason", "bound", "required_workers", "backlog_time_s", "utilization_ratio")
+    names = (
+        "workload",
+        "reason",
+        "bound",
+        "required_workers",
+        "backlog_time_s",
+        "utilization_ratio",
+        "required_parallelism",
+    )
     return [[getattr(d, name) for name in names] for of_tick in found for d in of_tick]
 
 

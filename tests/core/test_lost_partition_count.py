@@ -115,6 +115,19 @@ def test_a_second_part_that_is_not_scraped_does_not_scale_down_either(apart_s):
     assert {d.required_workers for d in found if d.at_s >= 1785} == {12}
 
 
+def test_falls_soon_after_each_other_do_not_keep_an_old_count_for_ever():
+    """The topic is created anew with 48 partitions, and every nine minutes a worker misses scrapes of two of them."""
+
+    def seen(at_s):
+        fewer = 2 if at_s >= 2100 and (at_s - 2100) % 540 < 30 else 0
+        partitions = 100 if at_s < 1800 else 48 - fewer
+        return tick(at_s, job(**counts(12), **flow(at_s), utilization_ratio=0.8, partitions=partitions))
+
+    found = history([seen(at_s) for at_s in range(0, 4801, 15)], book(policy="drain"))
+    assert {d.partitions for d in found if 1800 <= d.at_s < 2400} == {100}
+    assert max(d.partitions for d in found if d.at_s > 3600) == 48
+
+
 def test_a_count_that_returns_bit_by_bit_does_not_scale_down():
     def seen(at_s):
         partitions = 12 if at_s < 1800 or at_s >= 2400 else 4 if at_s < 1890 else 8

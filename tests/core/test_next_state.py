@@ -400,6 +400,18 @@ def test_failures_that_make_workers_unready_are_counted(lost, down_s):
     assert {d.reason for d in found if d.at_s >= 1500} == {Reason.FAILURES}
 
 
+def test_the_restarts_with_each_node_that_comes_late_are_no_failures():
+    """The desired workers rise to 30, and nodes come after in_flight_timeout_s. The job restarts with those of each."""
+
+    def seen(at_s):
+        waves = np.clip((at_s - 1170) // 60, 0, 4)
+        desired = 10.0 if at_s < 600 else 30.0
+        return tick(at_s, job(**counts(desired, ready_workers=10.0 + 5 * waves), **flow(at_s), restarts=float(waves)))
+
+    found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)])
+    assert Reason.FAILURES not in {d.reason for d in found}
+
+
 @pytest.mark.parametrize("ready_s", [615, 1050])
 def test_the_restart_when_the_workers_of_a_rescale_are_ready_is_no_failure(ready_s):
     """The Flink operator stops all workers, and the new ones may wait for a node."""

@@ -130,6 +130,22 @@ def test_a_target_does_not_outlast_a_step_that_another_input_ends(name, value):
     assert otherwise(columns, name, value)[0] == 10
 
 
+def test_a_step_of_another_stage_outlasts_the_input_of_the_deciding_one():
+    """The input of both stages steps twice; the deciding one alone then no longer needs more workers."""
+
+    def seen(at_s):
+        return tick(at_s, job(**counts()), *(topic(at_s, name, each) for name, each in (("a", 1000), ("b", 900))))
+
+    def topic(at_s, name, each):
+        arrived = each * (min(at_s, 300) + 1.5 * np.clip(at_s - 300, 0, 30) + 2.5 * max(at_s - 330, 0))
+        waiting = {"appended_records": arrived, "backlog_records": arrived - each * at_s}
+        return job(stage=name, processed_records=each * at_s, **waiting)
+
+    columns, found = recorded([seen(at_s) for at_s in range(0, 346, 15)], policy="drain", latch_s=15.0)
+    assert (found.stage, found.in_step) == ("a", 1)
+    assert otherwise(columns, "input_rate_records_per_s", 200)[0] == 19
+
+
 def faster(at_s, to=2000):
     """The counters of a job whose input rose at 300 s."""
     arrived = 1000 * 300 + to * (at_s - 300)

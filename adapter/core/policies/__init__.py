@@ -30,7 +30,7 @@ class Policy:
     name: str
     module: str  # of its formula: size(PolicyInput) -> PolicyResult
     needs: tuple[Need, ...]
-    parameters: tuple[str, ...] = ()  # of Rules, by which only the policies that name them size
+    parameters: tuple[str, ...] = ()  # of Rules that only the policies that list them use
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
     unset: Mapping[str, str] = field(default_factory=dict)  # what it does without a parameter, if that is no default
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
@@ -51,7 +51,6 @@ POLICIES = (
         module="drain",
         needs=(_THROUGHPUT, _BACKLOG),
         parameters=(
-            "target_utilization_ratio",
             "min_spare_workers",
             "forecast_horizon_s",
             "forecast_error_ratio",
@@ -165,14 +164,14 @@ def policy_of(name: str) -> Policy:
     return _BY_NAME.get(name) or Policy(name=name, module="", needs=())
 
 
-def sized_by(parameter: str) -> tuple[str, ...]:
-    """The policies that alone size by a parameter; none for a parameter of all policies."""
+def policies_using(parameter: str) -> tuple[str, ...]:
+    """The policies that use a parameter; none for a parameter of all policies."""
     return tuple(policy.name for policy in POLICIES if parameter in policy.parameters)
 
 
 def describe(parameter: str, meaning: str) -> str:
     """The meaning of a parameter of Rules, with the policies that it concerns and what each does while it is unset."""
-    concerned = " and ".join(sized_by(parameter))
+    concerned = " and ".join(policies_using(parameter))
     unset = ", ".join(f"{policy.name} {done}" for policy in POLICIES if (done := _while_unset(policy, parameter)))
     return f"{concerned}: {meaning}" if concerned else f"{meaning}; unset, {unset}" if unset else meaning
 

@@ -194,21 +194,21 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
     load = np.where(usable, input_rate / np.where(usable, able, 1.0), assumed)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
-    even = _unless_too_small(policy_input, capacity, sized, even, input_rate)
+    even = _even_size_that_carries(policy_input, capacity, sized, even, input_rate)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
     return np.where(sized * slots > partitions, np.maximum(sized, even), even)
 
 
-def _unless_too_small(
+def _even_size_that_carries(
     policy_input: PolicyInput, capacity: _Capacity, sized: Array, even: Array, input_rate: Array
 ) -> Array:
-    """The smaller even size, or the next larger one where the job would leave the smaller one at once.
+    """The smaller even size, or the next larger one where the known capacity of the smaller one is below the input.
 
-    The smaller one is known not to carry the input. A capacity far below its share was measured wrongly.
+    A capacity far below its share was measured wrongly.
     """
     rules, workers, known = policy_input.rules, policy_input.workers, capacity.rate(even)
     share = capacity.present_records_per_s * even / np.maximum(workers, 1.0)
-    small = capacity.proven & (even < sized) & (known < input_rate) & (SHARE_RATIO * known >= share)
+    small = capacity.proven & (known < input_rate) & (SHARE_RATIO * known >= share)
     above = even_size(sized, policy_input.partitions, rules.slots_per_worker)
     above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size
     return np.where(small, above, even)
