@@ -226,11 +226,8 @@ def _reorder(group: Any, indices: dict[str, list[int]]) -> Any:
 
 
 def _pick(values: Array, indices: list[int]) -> Array:
-    if not values.shape[-1]:
-        return np.full((*values.shape[:-1], len(indices)), np.nan)
-    picked = values[..., indices]
-    picked[..., [index < 0 for index in indices]] = np.nan
-    return picked
+    unknown = np.full((*values.shape[:-1], 1), np.nan)
+    return np.concatenate([values, unknown], axis=-1)[..., indices]  # -1 picks the unknown value at the end
 
 
 def layout() -> str:
