@@ -107,7 +107,7 @@ class Rules:
         le=86_400,
     )
     target_utilization_ratio: float = _setting(
-        0.8, "utilization of a new size; the rest is headroom for unexpected input", gt=0, le=1
+        0.8, "utilization of a new size of `drain`, and of an advised parallelism; the rest is headroom", gt=0, le=1
     )
     rescale_pause_s: float = _setting(
         30.0,
