@@ -74,7 +74,7 @@ def headroom_advice(run: PolicyRun, target_s: float) -> str:
             "the rest. Fewer rescales would help: with drain, raise rescale_worth_s."
         )
     return (
-        f"{within}. The input exceeds the capacity of the workers by {overload - 1:.0%} for minutes at a time: raise "
+        f"{within}. For minutes at a time the input exceeds the capacity of the workers by {overload - 1:.0%}: raise "
         "min_workers, or with drain raise min_spare_workers or lower target_utilization_ratio. If the job is at "
         "max_workers, raise max_workers to a number that divides the partitions evenly, or add partitions."
     )
