@@ -267,11 +267,9 @@ def _with_fallen_capacity(columns: Array, entry: Array, full: Mask) -> Array:
 
 
 def _with_least_share(columns: Array, entry: Array, full: Mask) -> Array:
-    """Raise smaller sizes that carry far less per worker than the full workers of the entry.
+    """Raise smaller sizes that carry far less per worker than the full workers of the entry: a wrong measurement.
 
-    A smaller size carries no less per worker.
-
-    An uneven spread of the partitions costs less than half of it. Entries with more confidence stay.
+    An uneven spread of the partitions costs less than half of the share. Entries with more confidence stay.
     """
     (workers, rate, known, _), (sizes, rates, confidence, seen_at_s) = entry, columns
     share = rate * sizes / workers
