@@ -29,6 +29,8 @@ def workers_with(task: SizingTask, known_slots: int, pause_s: float, price_s: fl
     while len(paid) < slots:
         first, end = len(paid), min(len(paid) + known_slots, slots)
         known, grid = _part(task, whole, first, end)
+        if end < slots:  # the next plan may have to begin with a change
+            grid.limits[-1] = max(grid.limits[-1] - round(grid.arrivals[-1] * pause_s / SLOT_S), 0)
         moves = pausing_moves(known, grid, pause_s, price_s)
         choices = best_choices(grid, moves, pause_slots(pause_s), _rest_hours(task, end, price_s))
         start = position or Position(size=int(choices.values[:, 0].argmin()))
@@ -47,7 +49,7 @@ def _part(task: SizingTask, whole: DiscreteLoad, first: int, end: int) -> tuple[
         whole,
         arrivals=whole.arrivals[first:end],
         capacity=whole.capacity[first:end],
-        limits=whole.limits[first : end + 1],
+        limits=whole.limits[first : end + 1].copy(),
     )
     return part, grid
 

@@ -37,7 +37,7 @@ def test_a_row_has_the_means_of_the_traces_and_the_worst_of_them() -> None:
     found = [unit for name in ("hills", "other") for unit in units(replace(HILLS, name=name), GRID)]
 
     assert rows({unit: scores[unit.trace, unit.policy] for unit in found}) == [
-        ["consumer-group-small", "120", "1.050", "25, 28", "1.0, 1.2", "0.03, 0.05"]
+        ["consumer-group-small", "120", "1.050", "1.100", "25, 28", "1.0, 1.2", "0.03, 0.05"]
     ]
 
 

@@ -1,12 +1,14 @@
 """Plans that know the load: they keep the limit of the time over 60 s, and a dearer rescale makes fewer of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from adapter.backtest.trace import Trace
-from bench.foresight import OVER_PCT, PRICES_S, ForesightTask, main, plan, table
+from bench.foresight import ON_TARGET, PRICES_S, ForesightTask, main, plan, table
+from bench.played_plan import LATE, LATE_PCT
 
 
 @pytest.mark.simulation
@@ -17,7 +19,7 @@ def test_plans_keep_the_limit_that_the_oracle_exceeds() -> None:
     cost, rescales, _, over = (list(column) for column in zip(*plans, strict=True))
 
     assert oracle[0] == 1
-    assert max(over) <= OVER_PCT < oracle[3]
+    assert max(over) <= ON_TARGET.most_pct < oracle[3]
     assert rescales[0] >= rescales[-1]
     assert cost[0] <= cost[-1]
 
@@ -29,17 +31,34 @@ def test_plans_that_know_ten_minutes_keep_the_limit() -> None:
     task = ForesightTask(trace=trace, profile="consumer-group-small", seed=1, prices_s=(900.0,), known_s=600.0)
     _, known = plan(task)
 
-    assert known[3] <= OVER_PCT
+    assert known[3] <= ON_TARGET.most_pct
     assert known[1] > 0
+
+
+@pytest.mark.simulation
+def test_late_plans_keep_the_limit_of_the_oracle() -> None:
+    at_s = np.arange(0, 6 * 3600, 60.0)
+    trace = Trace(name="steps", step_s=60.0, rate=np.where(at_s // 3600 % 2 == 0, 1000.0, 4000.0))
+    task = ForesightTask(trace=trace, profile="flink-operator", seed=1, prices_s=(900.0,), known_s=900.0, limit=LATE)
+    oracle, known = plan(task)
+
+    assert oracle[2] <= LATE_PCT
+    assert known[2] <= LATE_PCT
+    assert known[3] > ON_TARGET.most_pct
+    assert known[0] > oracle[0]
 
 
 def test_the_table_has_the_means_of_the_traces() -> None:
     row = [1.0, 14.0, 0.05, 29.5]
     other = [2.0, 16.0, 0.15, 30.5]
-    lines = table([[row] * (1 + len(PRICES_S)), [other] * (1 + len(PRICES_S))], PRICES_S).splitlines()
+    found = [[row] * (1 + len(PRICES_S)), [other] * (1 + len(PRICES_S))]
+    task = ForesightTask(trace=Trace(name="flat", step_s=60.0, rate=np.ones(60)), profile="consumer-group", seed=1)
+    lines = table(found, task).splitlines()
+    with_late = table(found, replace(task, limit=LATE)).splitlines()
 
     assert lines[2] == "| 900, the oracle: records wait up to 300 s | 1.50 | 15 | 0.10 | 30.00 | 2 |"
     assert lines[-1] == "| 1800 | 1.50 | 15 | 0.10 | 30.00 | 2 |"
+    assert with_late[-1] == "| 1800 | 1.50 | 15 | 0.10 | 30.00 | 1 |"
 
 
 @pytest.mark.parametrize(

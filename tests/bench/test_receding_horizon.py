@@ -42,6 +42,7 @@ def test_a_plan_with_less_foresight_is_no_cheaper(known: int) -> None:
 
 def test_a_plan_does_not_depend_on_load_that_it_does_not_know() -> None:
     load, known = a_load(2), 20
+    load[:5] = 11  # both loads have the same peak, and so the same units
     other = np.concatenate((load[:100], 11 - load[100:]))
     same, changed = (workers_with(a_task(one), known, PAUSE_S, PRICE_S)[: 100 - known] for one in (load, other))
 
@@ -55,12 +56,18 @@ def test_a_plan_follows_a_step_before_its_records_have_waited_for_five_minutes()
     assert workers[67:].min() == 8
 
 
+def test_a_plan_leaves_room_for_a_change_that_the_next_one_needs() -> None:
+    rising = np.minimum(8 * 1.01 ** np.arange(120), 11)
+
+    assert workers_with(a_task(rising), 15, 120.0, PRICE_S).max() >= 11
+
+
 @pytest.mark.parametrize(
     ("known", "pause_s", "message"),
     [
         (4, PAUSE_S, "a plan for 4 minutes ends within a pause"),
         (6, 150.0, "a plan for 6 minutes ends within a pause"),
-        (7, 150.0, "no plan for 7 minutes keeps the limit"),
+        (7, 180.0, "no plan for 7 minutes keeps the limit"),
     ],
 )
 def test_a_plan_that_knows_too_little_is_refused(known: int, pause_s: float, message: str) -> None:
