@@ -30,7 +30,11 @@ sources:
   main: {kind: prometheus, url: "http://p.test"}
   broker: {kind: kafka, bootstrap_servers: "k.test:9092"}
 workloads:
-  - {namespace: shop, name: orders, read: [{source: main, signals: {backlog_records: depth, ready_workers: pods}}]}
+  - namespace: shop
+    name: orders
+    read:
+      - {source: main, signals: {backlog_records: depth, ready_workers: pods}}
+      - {source: broker, group: orders, topics: [orders]}
   - {namespace: shop, name: carts, read: [{source: main, signals: {backlog_records: other, ready_workers: pods}}]}
 pipeline: {checkpoint: /tmp/none}
 """
@@ -175,6 +179,20 @@ def test_sources_without_past_values_are_named_and_not_read() -> None:
     assert past.notes == ("broker (kafka) stores no past values: its signals are not in the report",)
 
 
+def test_a_source_that_the_chosen_workload_does_not_read_is_neither_named_nor_opened() -> None:
+    unread = TEXT.replace("sources:\n", 'sources:\n  other: {kind: trace, url: "http://t.test"}\n')
+    opened: list[str] = []
+
+    def opener(_: Config, name: str) -> FakeSource:
+        opened.append(name)
+        return FakeSource(lambda *_: [])
+
+    with pytest.raises(HistoryError) as error:
+        read(configuration.parse(unread, "test"), TICKS, ("shop/carts",), opener=opener)
+    assert opened == ["main"]
+    assert "broker" not in str(error.value)
+
+
 BROKER_ALONE = """
 sources: {broker: {kind: kafka, bootstrap_servers: "k.test:9092"}}
 workloads: [{namespace: shop, name: orders, read: [{source: broker, group: orders, topics: [orders]}]}]
@@ -280,7 +298,7 @@ def test_a_configured_workload_without_a_sample_is_named() -> None:
         "shop/orders: no sample from 2025-12-31T23:00:00Z to 2026-01-01T00:00:00Z, so it is not in the report; "
         "did it have another name or other labels then?",
     )
-    assert len(past_of(half, TICKS, "shop/carts").notes) == 1
+    assert past_of(half, TICKS, "shop/carts").notes == ()
 
 
 def test_an_unknown_name_is_reported_where_no_fleet_has_a_history() -> None:
@@ -293,7 +311,7 @@ def test_a_mistyped_name_that_a_fleet_might_have_found_is_named() -> None:
     fleets = f"{TEXT}fleets: [{{name: reports, source: main, preset: kafka-exporter}}]\n"
     found = past_of(steady, TICKS, "shop/carts", "shop/order", config=configuration.parse(fleets, "test"))
 
-    assert [result.partition(":")[0] for result in found.notes[1:]] == ["shop/order"]
+    assert [result.partition(":")[0] for result in found.notes] == ["shop/order"]
 
 
 def test_ranges_get_more_time_than_ticks() -> None:
