@@ -15,21 +15,26 @@ from adapter.client_tls import client_context
 from adapter.errors import SourceError
 
 
-def read_service_account(source: str) -> Configuration:
-    """The settings for a pod, whose token the client reads anew every minute. Raises SourceError of that source."""
+def read_service_account(source: str, setting: str) -> Configuration:
+    """The settings for a pod, whose token the client reads anew every minute. Raises SourceError of that source.
+
+    setting: what names a kubeconfig instead, for the error.
+    """
     configuration = Configuration()
-    with _source_errors(
-        source, "the service account of a pod", "set kubeconfig (check-api: --kubeconfig), or run in a pod with one"
-    ):
+    with _source_errors(source, "the service account of a pod", f"set {setting}, or run in a pod with one"):
         load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # theirs
     configuration.proxy = None  # HTTPS_PROXY is for what is outside the cluster
     return configuration
 
 
-def read_kubeconfig(source: str, file: str | None, context: str | None = None) -> Configuration:
-    """The settings in a file, by default kubectl's. Raises SourceError of that source, without credentials."""
+def read_kubeconfig(source: str, setting: str, file: str | None, context: str | None = None) -> Configuration:
+    """The settings in a file, by default kubectl's. Raises SourceError of that source, without credentials.
+
+    setting: what names the file, for the error.
+    """
     configuration = Configuration()
-    fix = "set kubeconfig (check-api: --kubeconfig) and context to those of a complete file, or run in a pod"
+    chosen = f" that has the context {context}" if context else ""
+    fix = f"set {setting} to a complete file{chosen}, or run in a pod"
     with _source_errors(source, f"a kubeconfig in {file or KUBE_CONFIG_DEFAULT_LOCATION}", fix):
         load_kube_config(  # type: ignore[no-untyped-call]  # theirs
             file, context, client_configuration=configuration, persist_config=False

@@ -49,10 +49,11 @@ class ClusterApi:
     """One client with a connection pool for all threads.
 
     kubeconfig: a path, or None for the service account of the pod, whose token is read anew every minute.
+    setting: what names the path, for errors.
     """
 
-    def __init__(self, kubeconfig: str | None) -> None:
-        self._kubeconfig = kubeconfig
+    def __init__(self, kubeconfig: str | None, setting: str = "serving.kubeconfig") -> None:
+        self._kubeconfig, self._setting = kubeconfig, setting
         self._lock = threading.Lock()
         self._client: ApiClient | None = None
         self._ca_file: str | None = None
@@ -108,8 +109,10 @@ class ClusterApi:
     def _current_client(self) -> ApiClient:
         with self._lock:
             if self._client is None or file_stamps([self._ca_file]) != self._ca_stamps:
-                path = self._kubeconfig
-                settings = read_service_account(SOURCE) if path is None else read_kubeconfig(SOURCE, path)
+                if self._kubeconfig is None:
+                    settings = read_service_account(SOURCE, self._setting)
+                else:
+                    settings = read_kubeconfig(SOURCE, self._setting, self._kubeconfig)
                 settings.retries = False  # `retry` does, within a deadline
                 settings.connection_pool_maxsize = CONNECTIONS
                 self._ca_file = settings.ssl_ca_cert

@@ -43,7 +43,7 @@ def check(apis: Sequence[str], workload: str, kubeconfig: str | None) -> Iterato
     namespace, slash, name = workload.partition("/")
     if not (slash and namespace and name) or "/" in name:
         raise AdapterError(f"expected a workload as namespace/name, such as shop/orders, got {workload!r}")
-    cluster = ClusterApi(kubeconfig)
+    cluster = ClusterApi(kubeconfig, "--kubeconfig")
     try:
         for each in apis:
             yield _check_discovery(cluster.get, APIS[each])

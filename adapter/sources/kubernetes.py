@@ -263,7 +263,11 @@ def _convert(form: type[_T], answer: Any, path: str) -> _T:
 def _api(name: str, settings: KubernetesSource) -> client.ApiClient:
     """A client from the configured kubeconfig, else from the pod's service account, else from the default file."""
     is_in_pod = settings.kubeconfig is None and settings.context is None and "KUBERNETES_SERVICE_HOST" in os.environ
-    chosen = read_service_account(name) if is_in_pod else read_kubeconfig(name, settings.kubeconfig, settings.context)
+    setting = f"sources.{name}.kubeconfig"
+    if is_in_pod:
+        chosen = read_service_account(name, setting)
+    else:
+        chosen = read_kubeconfig(name, setting, settings.kubeconfig, settings.context)
     chosen.connection_pool_maxsize = _CONNECTIONS
     chosen.retries = 0  # the next tick is the retry
     return api_client(name, chosen)

@@ -126,7 +126,7 @@ def test_an_invalid_kubeconfig_raises_an_error_with_file_and_fix_without_the_tok
         ClusterApi(str(file)).get(CONFIG_MAP)
     message = str(raised.value)
     assert message.startswith(f"kubernetes: expected a kubeconfig in {file}: ")
-    assert message.endswith(" to those of a complete file, or run in a pod")
+    assert message.endswith("; set serving.kubeconfig to a complete file, or run in a pod")
     assert OWN_TOKEN not in message
 
 

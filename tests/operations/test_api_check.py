@@ -116,8 +116,8 @@ def test_check_api_fails_where_the_adapter_does_not_answer(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--kubeconfig", "/nofile"], "a kubeconfig in /nofile: the file is missing or empty; set kubeconfig"),
-        ([], "the service account of a pod: Service host/port is not set; set kubeconfig (check-api: --kubeconfig),"),
+        (["--kubeconfig", "/nofile"], "a kubeconfig in /nofile: the file is missing or empty; set --kubeconfig"),
+        ([], "the service account of a pod: Service host/port is not set; set --kubeconfig,"),
     ],
 )
 def test_a_missing_kubeconfig_or_service_account_is_named(

@@ -313,6 +313,14 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_the_source(
         seen(KubernetesReader("kubernetes", KubernetesSource(kind="kubernetes", kubeconfig=str(file)), lambda: NOW_S))
 
 
+def test_the_error_of_a_kubeconfig_names_the_setting_and_the_context(tmp_path: Path) -> None:
+    settings = KubernetesSource(kind="kubernetes", kubeconfig=str(tmp_path / "absent"), context="prod")
+    with pytest.raises(SourceError) as raised:
+        seen(KubernetesReader("main", settings, lambda: NOW_S))
+    fix = "; set sources.main.kubeconfig to a complete file that has the context prod, or run in a pod"
+    assert str(raised.value).endswith(fix)
+
+
 def test_the_error_of_a_kubeconfig_does_not_contain_its_token(tmp_path: Path) -> None:
     """The client's message has the entry of the user in which it misses a key."""
     file = tmp_path / "kubeconfig"
