@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from adapter.config import KafkaSource
 from adapter.config.faults import SECRET
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp, file_stamps
+from adapter.sources.source_files import read_text
 
 Inputs = tuple[dict[str, str], tuple[FileStamp, ...]]
 
@@ -38,13 +38,10 @@ def merge(name: str, settings: KafkaSource) -> dict[str, str]:
     """The properties of the configuration over those of the file. Raises SourceError if the file cannot be read."""
     if settings.properties_file is None:
         return dict(settings.properties)
+    text = read_text(name, "properties_file", settings.properties_file)
     try:
-        text = Path(settings.properties_file).read_text(encoding="utf-8")
         return {**parse(text), **settings.properties}
-    except FileNotFoundError:
-        fix = "in a pod, mount the Secret there; otherwise run this where it is mounted"
-        raise SourceError(name, f"properties_file: there is no {settings.properties_file}; {fix}") from None
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise SourceError(name, f"properties_file: {error}") from None
 
 

@@ -11,7 +11,6 @@ import ssl
 import time
 from base64 import b64encode
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 
 import httpx
 import pyarrow as pa
@@ -23,6 +22,7 @@ from adapter.http_body import ACCEPTED, BodyError, LargeBodyError, read_body_asy
 from adapter.sources.prometheus_answers import QueryError, Series, decode
 from adapter.sources.prometheus_plan import Query
 from adapter.sources.prometheus_results import ResultCollector
+from adapter.sources.source_files import read_text
 from adapter.sources.tls import KEEPALIVE_S, tls_context, tls_stamps
 
 MOST_POINTS = 11_000  # of a series in one range query; Prometheus refuses more
@@ -158,24 +158,21 @@ class PrometheusReader:
         """The headers of one call. The files are read each time, because service account tokens rotate every hour."""
         headers = dict(self._settings.headers)
         if self._settings.bearer_token_file:
-            token = self._secret(self._settings.bearer_token_file)
+            token = self._secret("bearer_token_file", self._settings.bearer_token_file)
             if not (token.isascii() and token.isprintable()):
-                raise SourceError(
-                    self._name, f"{self._settings.bearer_token_file} contains characters that no token has"
-                )
+                cause = f"expected one token, got {self._settings.bearer_token_file} with characters that no token has"
+                raise SourceError(self._name, f"bearer_token_file: {cause}")
             headers["Authorization"] = f"Bearer {token}"
         if self._settings.basic:
-            pair = f"{self._settings.basic.username}:{self._secret(self._settings.basic.password_file)}"
+            password = self._secret("basic.password_file", self._settings.basic.password_file)
+            pair = f"{self._settings.basic.username}:{password}"
             headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
         return headers
 
-    def _secret(self, file: str) -> str:
-        try:
-            secret = Path(file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SourceError(self._name, f"cannot read {file}: {error}") from error
+    def _secret(self, setting: str, file: str) -> str:
+        secret = read_text(self._name, setting, file).strip()
         if not secret:
-            raise SourceError(self._name, f"{file} is empty")
+            raise SourceError(self._name, f"{setting}: expected a secret, got the empty file {file}; write it there")
         return secret
 
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from io import BytesIO
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +18,7 @@ from adapter.errors import SourceError, plain
 from adapter.http_body import ACCEPTED, BodyError, read_body
 from adapter.sources.names import slug
 from adapter.sources.sample_table import FAULT, SCHEMA, names_in
+from adapter.sources.source_files import read_bytes
 
 LONGEST_ROW_BYTES = 1 << 20  # the parser reads blocks of this size; a longer row may not fit into two of them
 _SIGNALS = (*STAGE_SIGNALS, *WORKLOAD_SIGNALS, FAULT)
@@ -71,10 +71,7 @@ class TraceReader:
 
 def read(name: str, file: str) -> pa.Table:
     """The samples of a recorded file; empty lines are skipped. Raises SourceError with the number of a faulty line."""
-    try:
-        body = Path(file).read_bytes()
-    except OSError as error:
-        raise SourceError(name, f"{file} cannot be read: {error}") from error
+    body = read_bytes(name, "file", file)
     try:
         table = _parse(BytesIO(body)) if body.strip() else SCHEMA.empty_table()
         if not _table_fault(table):

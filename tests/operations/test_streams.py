@@ -71,7 +71,7 @@ def test_a_controller_that_does_not_answer_leaves_the_explanation_whole() -> Non
 def test_certificates_that_are_missing_here_are_a_reason_too() -> None:
     source = CONFIG.sources["p"].model_copy(update={"url": "https://controller", "tls": Tls(ca_file="/nowhere/ca.pem")})
     section = stream_section(CONFIG.model_copy(update={"sources": {"p": source}}), "shop/clicks")
-    assert section.rows[0].note.startswith("unknown: p: tls: cannot load /nowhere/ca.pem: ")
+    assert section.rows[0].note.startswith("unknown: p: tls.ca_file: expected a readable file, got /nowhere/ca.pem ")
 
 
 def test_a_workload_without_a_stream_has_no_section() -> None:

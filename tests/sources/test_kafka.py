@@ -450,8 +450,8 @@ def test_a_missing_properties_file_is_an_error_of_the_source_with_its_fix() -> N
     with pytest.raises(SourceError) as refused:
         source.samples(int(time.time()), int(time.time()), 15)
     assert str(refused.value) == (
-        "main: properties_file: there is no /nowhere/kafka.properties; in a pod, mount the Secret there; "
-        "otherwise run this where it is mounted"
+        "main: properties_file: expected a readable file, got /nowhere/kafka.properties (no such file or directory); "
+        "mount its Secret or volume there, or run this where the file is"
     )
 
 

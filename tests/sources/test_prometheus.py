@@ -603,26 +603,38 @@ def test_the_bearer_token_is_read_for_every_call(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, "cannot read"),
-        ("\n", "is empty"),
-        ("two\nlines", "contains characters that no token has"),
-        ("tök", "contains characters that no token has"),
+        (
+            None,
+            "expected a readable file, got {} (no such file or directory); mount its Secret or volume there, or run",
+        ),
+        ("\n", "expected a secret, got the empty file {}; "),
+        ("two\nlines", "expected one token, got {} with characters that no token has"),
+        ("tök", "expected one token, got {} with characters that no token has"),
+        ("t\udcff", "expected UTF-8 text, got {} with other bytes at byte 1"),
     ],
 )
-def test_an_invalid_token_file_is_reported_with_its_name(tmp_path: Path, content: str | None, sentence: str) -> None:
+def test_an_invalid_token_file_is_reported_with_its_setting_and_name(
+    tmp_path: Path, content: str | None, sentence: str
+) -> None:
     file = tmp_path / "token"
     if content is not None:
-        file.write_text(content)
+        file.write_bytes(content.encode(errors="surrogateescape"))
     with pytest.raises(SourceError) as caught:
         sent(bearer_token_file=str(file))
-    assert sentence in caught.value.cause
-    assert str(file) in caught.value.cause
+    assert caught.value.cause.startswith(f"bearer_token_file: {sentence.format(file)}")
+
+
+def test_a_folder_is_no_password_file(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        sent(basic={"username": "adapter", "password_file": str(tmp_path)})
+    fault = f"expected a readable file, got {tmp_path} (is a directory); name another file"
+    assert caught.value.cause == f"basic.password_file: {fault}"
 
 
 def test_a_certificate_that_cannot_be_loaded_is_reported_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
-    for file in ("ca.pem", "absent.pem"):
-        with pytest.raises(SourceError, match=f"tls: cannot load .*{file}"):
+    for file, fault in (("ca.pem", "tls: cannot load .*"), ("absent.pem", r"tls\.ca_file: expected a readable file.*")):
+        with pytest.raises(SourceError, match=f"{fault}{file}"):
             sent(url="https://p.test", tls={"ca_file": str(tmp_path / file)})
 
 

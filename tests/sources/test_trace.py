@@ -172,7 +172,7 @@ def test_a_text_that_is_not_utf_8_is_a_source_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_a_source_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceError, match="file: expected a readable file, got "):
         from_file(tmp_path / "nowhere.jsonl").samples(0, 60, 15)
 
 
