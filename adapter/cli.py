@@ -64,6 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
 
 
+def _log_as_faults() -> None:
+    """Print further log messages in the form of faults, for commands that do not keep running."""
+
+    def render(_: object, level: str, event: structlog.typing.EventDict) -> str:
+        return f"backlog-adapter: {level}: {event['event']}"
+
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], render])
+
+
 @app.command()
 def run(
     config: Annotated[
@@ -109,6 +118,7 @@ def check(config: ConfigFile) -> None:
     from adapter import wiring
     from adapter.core.formatting import counted
 
+    _log_as_faults()
     values = wiring.load_values(config)
     known = values or wiring.load(config)
     kind = "is a valid configuration" if values is None else "has values of the chart with a valid config"
@@ -239,6 +249,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         report=report or Path("backtest.html"),
     )
     if config is not None:
+        _log_as_faults()
         options = replace(options, policies=() if policy is None else command.parse_policies(policy))
         known = wiring.load_values(config) or wiring.load(config)
         files = history_report.run(known, options, lambda line: typer.echo(line, err=True))

@@ -132,10 +132,17 @@ def test_a_null_in_chart_values_removes_a_default(tmp_path: Path, capsys: pytest
     assert "config.sources: the sources of default/orders do not provide the number of workers" in printed.err
 
 
-def test_a_warning_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["check", "backtest"])
+def test_a_warning_reads_as_a_fault_and_has_its_line(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "config.yaml"
-    assert checked(file, VALID) == 0
-    assert f"keeps its replicas ({file} line 2)" in capsys.readouterr().err
+    file.write_text(VALID)
+    with pytest.raises(SystemExit):
+        cli.main([command, "--config", str(file)])
+    [warning] = [line for line in capsys.readouterr().err.splitlines() if "keeps its replicas" in line]
+    assert warning.startswith("backlog-adapter: warning: sources: the sources of default/orders do not provide")
+    assert warning.endswith(f"({file} line 2)")
 
 
 def test_check_accepts_the_lives_of_certificates_in_chart_values(tmp_path: Path) -> None:
