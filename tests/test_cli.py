@@ -166,7 +166,19 @@ def test_a_fault_of_chart_values_has_its_path_and_line(tmp_path: Path, capsys: p
 def test_check_accepts_values_that_helm_accepts(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["check", "--config", str(file)])
-    assert ended.value.code == 0, capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert ended.value.code == 0, printed
+    assert "the chart" not in printed
+
+
+def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "values.yaml"
+    assert checked(file, VALUES + "  pipeline: {port: 9443, cores: 4}\n  serving:\n    port: 7443\n") == 0
+    printed = capsys.readouterr().err
+    reason = "has no effect, because the chart sets it; remove it"
+    assert f"backlog-adapter: warning: config.pipeline.port: {reason} ({file} line 8)\n" in printed
+    assert f"warning: config.serving.port: {reason}, and set serve.port of the values ({file} line 10)\n" in printed
+    assert printed.count(reason) == 2
 
 
 @pytest.mark.parametrize(

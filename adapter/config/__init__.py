@@ -5,12 +5,14 @@ document (YAML) -> checks (between parts) and models (each part) -> Config -> se
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import structlog
 from pydantic import ValidationError
 
+from adapter.config.chart_hints import overwritten_settings
 from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
@@ -137,14 +139,14 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
 def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[Check] = ()) -> Config | None:
     """Load the `config` of a values file of the chart, with what the chart adds; None if it is no such file.
 
-    hints: as in `load`. Raises ConfigError with every fault.
+    hints: as in `load`, besides those on the values. Raises ConfigError with every fault.
     """
     document = read(text_of(path), str(path))
     if not is_chart_values(document):
         return None
     if faults := name_faults(document):
         raise document.error(faults)
-    return _check_document(chart_config(document), checks, hints)
+    return _check_document(chart_config(document), checks, (*hints, partial(overwritten_settings, document.values)))
 
 
 def json_schema() -> dict[str, Any]:

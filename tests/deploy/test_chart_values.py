@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from adapter.config.chart_hints import OVERWRITTEN
+
 CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
 NAME = "orders-backlog-adapter"
 PIPELINE = f"{NAME}-pipeline"
@@ -85,6 +87,14 @@ def test_every_secret_of_a_source_is_mounted_in_the_pipeline_alone(render: Rende
     }
     assert mounted == {"kafka": "/run/secrets/kafka", "prom": "/run/secrets/prom"}
     assert not [volume for volume in pod(objects, "serve")["volumes"] if volume["name"].startswith("secret-")]
+
+
+def test_check_knows_each_setting_that_the_chart_sets(render: Render) -> None:
+    config = yaml.safe_load(render()["ConfigMap", NAME]["data"]["config.yaml"])
+    parts = {"serving.issuer": config["serving"].pop("issuer"), "serving": config["serving"]}
+    parts["pipeline"] = config["pipeline"]
+    chosen = {f"{part}.{name}" for part, settings in parts.items() for name in settings}
+    assert chosen == {name for names in OVERWRITTEN.values() for name in names.split()}
 
 
 def test_a_claim_that_exists_holds_the_checkpoint(render: Render) -> None:
