@@ -171,6 +171,20 @@ def test_check_accepts_values_that_helm_accepts(file: Path, capsys: pytest.Captu
     assert "the chart" not in printed
 
 
+def test_check_warns_of_a_file_that_no_secret_is_mounted_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, mounts = tmp_path / "values.yaml", "pipeline: {secretMounts: {kafka: /run/secrets/kafka}}\n"
+    assert checked(file, VALUES + mounts) == 0
+    assert capsys.readouterr().err == ""
+    assert checked(file, VALUES) == 0
+    assert capsys.readouterr().err == (
+        "backlog-adapter: warning: config.sources.kafka.properties_file: the chart mounts nothing at "
+        "/run/secrets/kafka/none; add its Secret to pipeline.secretMounts, as NAME: /run/secrets/kafka "
+        f"({file} line 4)\n"
+    )
+
+
 def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "values.yaml"
     assert checked(file, VALUES + "  pipeline: {port: 9443, cores: 4}\n  serving:\n    port: 7443\n") == 0

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from adapter.config.chart_hints import overwritten_settings
+from adapter.config.chart_hints import overwritten_settings, unmounted_files
 from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
@@ -146,7 +146,8 @@ def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[
         return None
     if faults := name_faults(document):
         raise document.error(faults)
-    return _check_document(chart_config(document), checks, (*hints, partial(overwritten_settings, document.values)))
+    of_values = (partial(find, document.values) for find in (overwritten_settings, unmounted_files))
+    return _check_document(chart_config(document), checks, (*hints, *of_values))
 
 
 def json_schema() -> dict[str, Any]:

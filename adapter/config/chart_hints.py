@@ -1,9 +1,11 @@
-"""Warnings about a values file of the chart: settings that the chart overwrites."""
+"""Warnings about a values file of the chart: settings that the chart overwrites, and files that it does not mount."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
-from adapter.config.faults import Fault
+from adapter.config.faults import Fault, Path
 from adapter.config.models import Config
 
 # A value of the chart, "" for none -> the settings below `config` that the chart sets, from that value if there is one.
@@ -15,6 +17,9 @@ OVERWRITTEN: Mapping[str, str] = {
     "serving.issuer.secret serving.issuer.pipeline_secret",
     "token": "pipeline.token_file serving.snapshot_token_file serving.issuer.token_secret",
 }
+_FILE = re.compile(r"(.*[_.])?(file|kubeconfig)|.*\.(location|keytab)")  # settings, and properties of librdkafka
+# Folders of the image and the service account.
+_OF_THE_POD = tuple(map(PurePosixPath, ("/etc/ssl", "/usr", "/run/secrets/kubernetes.io")))
 
 
 def overwritten_settings(values: Mapping[str, Any], _: Config) -> list[str]:
@@ -26,6 +31,38 @@ def overwritten_settings(values: Mapping[str, Any], _: Config) -> list[str]:
         given = (path for path in paths if _value(values, ("config", *path)) is not None)
         found += [Fault(path, f"has no effect, because the chart sets it; {fix}").sentence() for path in given]
     return found
+
+
+def unmounted_files(values: Mapping[str, Any], config: Config) -> list[str]:
+    """A sentence for each file of a source that is in no folder of the pipeline's pod."""
+    folders = (*_OF_THE_POD, *_mounted_folders(values))
+    found = (each for name, source in config.sources.items() for each in _files(("sources", name), source.model_dump()))
+    text = "the chart mounts nothing at {}; add its Secret to pipeline.secretMounts, as NAME: {}"
+    return [
+        Fault(path, text.format(file, _in_pod(file).parent)).sentence()
+        for path, file in found
+        if not any(_in_pod(file).is_relative_to(folder) for folder in folders)
+    ]
+
+
+def _mounted_folders(values: Mapping[str, Any]) -> Iterator[PurePosixPath]:
+    """The folders where values mount Secrets and volumes. The values need not be valid: helm checks them."""
+    secrets, mounts = (_value(values, ("pipeline", name)) for name in ("secretMounts", "extraVolumeMounts"))
+    yield from map(_in_pod, secrets.values() if isinstance(secrets, Mapping) else ())
+    yield from (_in_pod(_value(mount, ("mountPath",))) for mount in (mounts if isinstance(mounts, list) else ()))
+
+
+def _files(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The absolute paths of files in settings, each with the path of its setting."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _files((*path, name), value)
+        elif isinstance(value, str) and value.startswith("/") and _FILE.fullmatch(name):
+            yield (*path, name), value
+
+
+def _in_pod(path: object) -> PurePosixPath:
+    return PurePosixPath(re.sub("^/var/run/", "/run/", str(path)))  # a link in the images
 
 
 def _value(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
