@@ -332,6 +332,19 @@ def test_a_backlog_between_two_commits_ends_no_probe_but_delays_it():
     assert (found.wanted_workers[0], found.needed_workers[0]) == (10, 8)
 
 
+@pytest.mark.parametrize("partitions", [nan, 72])
+@pytest.mark.parametrize(("carries", "size"), [(1100, 9), (1240, 9), (1300, 8)])
+def test_no_size_is_tried_that_is_known_not_to_carry_the_input_with_headroom(carries, size, partitions):
+    """Of ten workers only a lower bound is known. 1 250/s are necessary for an input of 1 000/s."""
+    known = stage_input(
+        10, 1000, policy="drain", records=((8, carries), (10, 1400)), saturated=False, partitions=partitions, **CALM
+    )
+    levels = known.table.confidence.copy()
+    levels[known.table.sizes == 10] = CARRIED
+    found = drain.size(replace(known, table=replace(known.table, confidence=levels)))
+    assert found.needed_workers[0] == size
+
+
 def test_a_probe_keeps_one_worker():
     assert needed(1, 1000, confidence=CARRIED, saturated=False, **CALM) == 1
 

@@ -204,12 +204,15 @@ def _even_size_that_carries(
 ) -> Array:
     """The smaller even size, or the next larger one where the known capacity of the smaller one is below the input.
 
-    A capacity far below its share was measured wrongly.
+    A capacity far below its share was measured wrongly. A size that is tried has to carry the headroom, too.
     """
     rules, workers, known = policy_input.rules, policy_input.workers, capacity.rate(even)
     share = capacity.present_records_per_s * even / np.maximum(workers, 1.0)
-    small = capacity.proven & (known < input_rate) & (SHARE_RATIO * known >= share)
-    above = even_size(sized, policy_input.partitions, rules.slots_per_worker)
+    roomy = whole(capacity.size(_keep_up_rate(rules, input_rate)))
+    tight = (confidence_at(capacity.table, even) > CARRIED) & (even < roomy)
+    small = np.where(capacity.proven, (known < input_rate) & (SHARE_RATIO * known >= share), tight)
+    larger = np.where(capacity.proven, sized, np.fmax(sized, roomy))
+    above = even_size(larger, policy_input.partitions, rules.slots_per_worker)
     above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size
     return np.where(small, above, even)
 
