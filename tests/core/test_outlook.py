@@ -35,6 +35,12 @@ def test_a_draining_backlog_is_longest_now():
     assert found["caught_up_s"] == 30  # 20 s in steps of 30
 
 
+def test_a_backlog_that_ends_after_the_horizon_ends_when_the_forecast_leaves_capacity_for_it():
+    """100/s are left for 120 000 records: 30 000 of them after the 900 s of the horizon."""
+    assert ahead(900, 120_000, (500, 1000))["caught_up_s"] == 1200
+    assert ahead(1000, 120_000, (500, 1000))["caught_up_s"] == HORIZON_S
+
+
 def test_a_change_costs_its_start_and_its_pause():
     """The first half of a minute of 1000/s is processed: 30 000 wait, and drain at 1000/s."""
     found = ahead(1000, 0, (1000, 2000), rescale_pause_s=30.0, worker_start_s=30.0)

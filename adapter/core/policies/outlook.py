@@ -8,9 +8,9 @@ from adapter.core.policies import LEAST_HORIZON_S
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array
+from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import backlog_after_rescale_s
-from adapter.core.signals import HORIZON_S
+from adapter.core.signals import HORIZON_S, drain_time
 
 _STEPS = 30
 _LEAST_PAUSES = 10.0
@@ -61,6 +61,7 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
 
     The input changes evenly from the present rate to the forecast. A change keeps the present capacity until its
     workers have started. Then the job pauses, processes the records since the last checkpoint again, and warms up.
+    After the horizon the forecast rate goes on.
     """
     rules, present = policy_input.rules, policy_input.input_rate_records_per_s
     step_s = horizon_s(rules) / _STEPS
@@ -78,11 +79,12 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
         new_s = np.clip(at_s - ends_s, 0.0, step_s)
         able = capacity * old_s + changed_capacity * new_s
         change.step(at_s, arrived, np.minimum(able, arrived + change.backlog))
+    beyond_s = horizon_s(rules) + drain_time(change.backlog, changed_capacity, highest)
     never_ends = np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s
     return Projection(
         late=late | (never_ends & ~policy_input.level),
         keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
         keep_after_s=keep.longest_at_s,
         change_behind_s=np.minimum(change.longest_s, HORIZON_S),
-        caught_up_s=np.where(np.isnan(change.empty_at_s), HORIZON_S, change.empty_at_s),
+        caught_up_s=np.fmin(first_known(change.empty_at_s, beyond_s), HORIZON_S),
     )
