@@ -151,18 +151,17 @@ def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
 def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     """Block scale-ups of a stage whose last scale-up gained too little, until its throughput shows the gain.
 
-    The first throughput after a rescale may mislead: an engine that reads ahead makes the smaller size seem faster.
+    Once it has shown the gain, a later fall has another cause. The first throughput after a rescale may mislead: an
+    engine that reads ahead makes the smaller size seem faster.
     """
     slow = _with_relays_since(tick, slow)
-    trial = slow.trial
-    blocked = _is_blocked_since(tick, trial)
-    conclusive = _is_conclusive(tick, trial) & ~blocked
-    if not (conclusive | blocked).any():
+    trial, more = slow.trial, _has_more_workers(tick, slow.trial)
+    if not more.any():
         return slow
-    short = _missing_gain(tick, trial)
+    conclusive, short = _is_conclusive(tick, trial) & ~_is_blocked_since(tick, trial), _missing_gain(tick, trial)
     failed = conclusive & (short > 0)
     complete = (tick.workers >= tick.current_workers)[tick.workload_index]
-    shown = blocked & complete & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
+    shown = more & complete & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
     passed = (conclusive & ~failed) | shown
     trial = replace(
         trial,

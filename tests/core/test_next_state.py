@@ -284,6 +284,21 @@ def test_a_scale_up_of_more_than_an_hour_ago_is_not_judged():
     assert running.workers > 13
 
 
+def test_a_scale_up_that_has_shown_its_gain_is_not_judged_again():
+    """Half an hour after a scale-up whose workers cleared a backlog, a release makes them half as fast."""
+    running = Fluid(lambda at_s: 820.0, workers=8, pause_s=20.0, missing=lambda at_s: ["utilization_ratio"])
+    state, bounds = EMPTY, set()
+    while running.at_s < 2700:
+        running.each = 100.0 if running.at_s < 2400 else 50.0
+        state, decisions = advance(state, tick(running.at_s, running.rows()), book(policy="drain"))
+        (decided,) = rows(decisions)
+        bounds.add(decided.bound)
+        running.scale(decided.required_workers)
+        running.run()
+    assert Bound.INEFFECTIVE not in bounds
+    assert running.workers > 18
+
+
 def test_published_policies_have_no_block():
     running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
     decided = closed(running, 1500, book(policy="dataflow", max_workers=1000))
