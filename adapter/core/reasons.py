@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adapter.core.formatting import count, counted, seconds, soon, waiting_records, workers
 from adapter.core.policies import POLICIES, policy_of
-from adapter.core.size_messages import hold, hold_prefix, scale_down, scale_prefix, scale_up
+from adapter.core.size_messages import hold, hold_prefix, ready_workers, scale_down, scale_prefix, scale_up
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
@@ -62,16 +62,12 @@ def _in_flight(d: "Decision") -> str:
     if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
         sizes = f"{workers(d.workers)} exist and {count(d.spec_workers)} are desired"
         return f"{hold_prefix(d)}: {sizes}; waiting for the others to stop"
-    return f"{hold_prefix(d)}: {_ready(d)}; waiting for the rest"
-
-
-def _ready(d: "Decision") -> str:
-    ready = d.workers if d.ready_workers is None else d.ready_workers
-    return f"{count(ready)} of {workers(d.spec_workers)} are ready"
+    return f"{hold_prefix(d)}: {ready_workers(d)}; waiting for the rest"
 
 
 def _unschedulable(d: "Decision") -> str:
-    return f"{scale_prefix(d)}: {_ready(d)} and the others do not start; check their pods, the quota and the nodes"
+    check = "check their pods, the quota and the nodes"
+    return f"{scale_prefix(d)}: {ready_workers(d)} and the others do not start; {check}"
 
 
 def _stuck(d: "Decision") -> str:

@@ -32,6 +32,12 @@ def scale_prefix(d: "Decision") -> str:
     return hold_prefix(d) if d.required_workers in (None, d.reference_workers) else _scaling(d)
 
 
+def ready_workers(d: "Decision") -> str:
+    """How many of the desired workers are ready."""
+    ready = d.workers if d.ready_workers is None else d.ready_workers
+    return f"{count(ready)} of {workers(d.reference_workers)} are ready"
+
+
 def scale_up(d: "Decision") -> str:
     """Why more workers are needed."""
     if d.wanted_workers is None:
@@ -92,13 +98,15 @@ def _other_size(d: "Decision") -> str:
     """The size that was not taken: a bound prevents it, or it is not worth a rescale."""
     here, wanted = d.required_workers, d.wanted_workers
     if here is not None and wanted is not None and wanted != here:
+        if d.bound is Bound.NONE and wanted < here:  # it fits the ready workers
+            return f"; {ready_workers(d)}"
         more = d.keep_behind_s is not None and wanted > here
         return f"; {_what_if(d)}" if more else f"; the policy wants {workers(wanted)}"
     expected = _expected_backlog(d)
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
     needed = ceil(min(d.needed_workers, d.max_workers or inf) - 1e-9)
-    if needed == here:
+    if needed == here or (needed > here and _is_capacity_unknown(d)):  # then it only spreads the partitions evenly
         return expected
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
     why = f"; {why_unchanged(d)}".removesuffix("; ")
@@ -124,10 +132,15 @@ def _why_no_scale_up(d: "Decision") -> str:
         return "no scale-up before the next tick shows the whole step of the input"
     if _is_below_capacity(d):
         return f"no scale-up yet, because {workers(d.reference_workers)} can process more"
-    if d.keep_behind_s is None or d.backlog_time_target_s is None:
-        return "a rescale does not pay yet"
-    course = "stays" if d.keep_behind_s <= d.backlog_time_target_s else "falls"
+    if _is_capacity_unknown(d):
+        return "no scale-up while the capacity is unknown and no backlog requires it"
+    course = "stays" if (d.keep_behind_s or 0.0) <= (d.backlog_time_target_s or 0.0) else "falls"
     return f"the backlog time {course} below {seconds(d.backlog_time_target_s)} without a rescale"
+
+
+def _is_capacity_unknown(d: "Decision") -> bool:
+    """Whether a policy with an outlook expects nothing, because it does not know the capacity."""
+    return d.calm is not None and d.keep_behind_s is None
 
 
 def _expected_backlog(d: "Decision") -> str:

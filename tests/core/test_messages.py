@@ -294,6 +294,14 @@ SENTENCES = {
         "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "
         "fall. 4 would be enough; no scale-down while the backlog grows",
     ),
+    "hold while the capacity is unknown": (
+        decision(Reason.HOLD, **CALM, policy="drain", wanted_workers=10, needed_workers=12, calm=1.0),
+        f"Holding 10 workers: {RATES}, capacity unknown",
+    ),
+    "hold while some workers are not ready": (
+        decision(Reason.HOLD, **DRAIN | SAME | {"wanted_workers": 9, "keep_behind_s": 0.0}, ready_workers=9),
+        f"Holding 12 workers: {RATES}; 9 of 12 workers are ready",
+    ),
     "hold of a policy without an outlook": (
         decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
         f"Holding 10 workers: {RATES}, capacity unknown; 8 would be enough",
