@@ -245,11 +245,14 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     unspecified = np.isnan(now.spec_workers) & np.isnan(was.spec_workers)
     desired, before = (np.where(unspecified, each.workers, each.spec_workers) for each in (now, was))
     rescaled, raised = np.abs(desired - before) > 0, desired > before
-    # One pod of many that restarts does not distort the rates.
-    many = np.abs(now.ready_workers - was.ready_workers) > FEW_RATIO * was.ready_workers
+    # One pod of many that restarts does not distort the rates, nor do the extra ones of a rolling update.
+    over = samples.at_s - fast.spec_changed_at_s >= _FLAPS_S
+    extra = over & (np.minimum(now.workers, was.workers) >= now.spec_workers)
+    few = over & (np.minimum(now.ready_workers, was.ready_workers) >= (1 - FEW_RATIO) * now.spec_workers)
+    many = ~few & (np.abs(now.ready_workers - was.ready_workers) > FEW_RATIO * was.ready_workers)
     disturbing = many & ~_flaps(fast, now, samples.at_s)
     lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
-    changed = rescaled | (np.abs(now.workers - was.workers) > 0) | disturbing
+    changed = rescaled | ((np.abs(now.workers - was.workers) > 0) & ~extra) | disturbing
     # A change of the existing workers may be a crash, which must not lower the target.
     adopted = rescaled & ~unspecified & ~_towards_target(fast, now.spec_workers)
     first = seen & np.isnan(fast.spec_changed_at_s)

@@ -51,6 +51,25 @@ def test_a_flapping_readiness_settles_once_in_ten_minutes():
     assert settled(lambda at_s: 10.0 - 2 * (at_s >= 300 and at_s % 60 == 0)) == [300, 900, 1500]
 
 
+def test_a_loss_that_does_not_settle_does_not_settle_when_it_ends():
+    assert settled(lambda at_s: 10.0 - (at_s >= 900 and at_s % 60 < 30)) == []
+
+
+@pytest.mark.parametrize("ready", [10.0, 13.0], ids=["starting", "ready"])
+def test_the_extra_workers_of_a_rolling_update_do_not_settle(ready):
+    """The update begins a quarter of an hour after the workers were counted first."""
+
+    def extra(at_s):
+        return at_s >= 900 and at_s % 60 < 30
+
+    def seen(at_s):
+        more = {"workers": 13.0, "ready_workers": ready} if extra(at_s) else {}
+        return tick(at_s, job(**counts(10) | more, **flow(at_s)))
+
+    decided = history([seen(float(at_s)) for at_s in range(0, 1800, TICK_S)], book())
+    assert Reason.SETTLING not in {d.reason for d in decided}
+
+
 @pytest.mark.parametrize(("flap_s", "begins"), [(None, [600, 960]), (300, [300, 960])])
 def test_a_lost_node_settles_when_it_is_gone_and_when_it_is_back(flap_s, begins):
     """A flap shortly before the loss hides the loss, not the return."""
