@@ -76,6 +76,10 @@ def test_a_lost_node_settles_when_it_is_gone_and_when_it_is_back(flap_s, begins)
     assert settled(lambda at_s: 5.0 if 600 <= at_s < 960 else 10.0 - 2 * (at_s == flap_s)) == begins
 
 
+def test_a_lost_node_whose_workers_return_one_by_one_settles_when_all_are_back():
+    assert settled(lambda at_s: 8.0 if 900 <= at_s < 1260 else 9.0 if 1260 <= at_s < 1290 else 10.0) == [900, 1290]
+
+
 @pytest.mark.parametrize("ready_s", [900, 1080])
 def test_a_rescale_shortly_after_a_flap_settles_once_its_workers_are_ready(ready_s):
     found = settled(
