@@ -151,17 +151,20 @@ def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
 def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     """Block scale-ups of a stage whose last scale-up gained too little, until its throughput shows the gain.
 
-    Once it has shown the gain, a later fall has another cause. The first throughput after a rescale may mislead: an
-    engine that reads ahead makes the smaller size seem faster.
+    Once it has shown the gain without a backlog, a later fall has another cause. The first throughput after a rescale
+    may mislead: an engine that reads ahead makes the smaller size seem faster, and a sink may take more after a pause.
     """
     slow = _with_relays_since(tick, slow)
     trial, more = slow.trial, _has_more_workers(tick, slow.trial)
     if not more.any():
         return slow
-    conclusive, short = _is_conclusive(tick, trial) & ~_is_blocked_since(tick, trial), _missing_gain(tick, trial)
+    blocked, short = _is_blocked_since(tick, trial), _missing_gain(tick, trial)
+    conclusive = _is_conclusive(tick, trial) & ~blocked
     failed = conclusive & (short > 0)
+    cleared = tick.signals.due_backlog_time_s <= tick.stage_rules.short_backlog_time_s
     complete = (tick.workers >= tick.current_workers)[tick.workload_index]
-    shown = more & complete & (short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s)
+    gained = short <= -tick.stage_rules.growth_noise_ratio * trial.from_records_per_s
+    shown = more & complete & gained & (blocked | cleared)
     passed = (conclusive & ~failed) | shown
     trial = replace(
         trial,

@@ -299,6 +299,13 @@ def test_a_scale_up_that_has_shown_its_gain_is_not_judged_again():
     assert running.workers > 18
 
 
+def test_a_sink_that_takes_more_after_a_pause_shows_no_gain():
+    running = Fluid(step(900.0, 1500.0, 300), workers=11, pause_s=30.0)
+    running.sink = lambda at_s: 1600.0 if at_s < running.stopped_until_s + 90 else 1000.0
+    decided = closed(running, 1200, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000))
+    assert (decided[-1].bound, running.workers) == (Bound.INEFFECTIVE, 29)
+
+
 def test_published_policies_have_no_block():
     running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
     decided = closed(running, 1500, book(policy="dataflow", max_workers=1000))
