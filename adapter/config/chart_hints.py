@@ -18,8 +18,14 @@ OVERWRITTEN: Mapping[str, str] = {
     "token": "pipeline.token_file serving.snapshot_token_file serving.issuer.token_secret",
 }
 _FILE = re.compile(r"(.*[_.])?(file|kubeconfig)|.*\.(location|keytab)")  # settings, and properties of librdkafka
-# Folders of the image and the service account.
-_OF_THE_POD = tuple(map(PurePosixPath, ("/etc/ssl", "/usr", "/run/secrets/kubernetes.io")))
+# Folders of the image, of the service account and of the chart.
+_OF_THE_POD = (
+    "/etc/ssl",
+    "/usr",
+    "/run/secrets/kubernetes.io",
+    "/run/secrets/backlog-adapter",
+    "/var/lib/backlog-adapter",
+)
 
 
 def overwritten_settings(values: Mapping[str, Any], _: Config) -> list[str]:
@@ -35,7 +41,7 @@ def overwritten_settings(values: Mapping[str, Any], _: Config) -> list[str]:
 
 def unmounted_files(values: Mapping[str, Any], config: Config) -> list[str]:
     """A sentence for each file of a source that is in no folder of the pipeline's pod."""
-    folders = (*_OF_THE_POD, *_mounted_folders(values))
+    folders = (*map(PurePosixPath, _OF_THE_POD), *_mounted_folders(values))
     found = (each for name, source in config.sources.items() for each in _files(("sources", name), source.model_dump()))
     text = "the chart mounts nothing at {}; add its Secret to pipeline.secretMounts, as NAME: {}"
     return [

@@ -40,6 +40,9 @@ def test_each_file_of_a_source_has_to_be_in_a_mounted_folder(source: str, settin
     [
         f"{PROMETHEUS}, bearer_token_file: /var/run/secrets/kubernetes.io/serviceaccount/token",
         f"{PROMETHEUS}, tls: {{ca_file: /etc/ssl/certs/ca-certificates.crt}}",
+        f"{PROMETHEUS}, tls: {{cert_file: /run/secrets/backlog-adapter/tls/tls.crt, "
+        "key_file: /run/secrets/backlog-adapter/tls/tls.key}",
+        "kind: trace, file: /var/lib/backlog-adapter/trace",
         f"{KAFKA}, properties: {{ssl.ca.location: probe}}",
     ],
 )
