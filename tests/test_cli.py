@@ -198,10 +198,11 @@ def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("sourcs: {}", "sourcs: is not a value of the chart; did you mean sources?"),
+        ("sourcs: {}", "sourcs: is not a value of the chart; did you mean config.sources?"),
         ("confg: {}", "confg: is not a value of the chart; did you mean config?"),
         ("workloads: [orders]", "workloads: is not a value of the chart; move it below config"),
         ("1: 2", "[1]: is not a value of the chart"),
+        ("config:", "config: expected settings, got nothing; write them below it, or remove it"),
     ],
 )
 def test_check_refuses_the_names_that_helm_refuses(
@@ -229,7 +230,7 @@ def test_check_says_that_values_without_config_scale_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "values.yaml"
-    assert checked(file, "serve: {replicas: 1}\nconfig:\n") == 0
+    assert checked(file, "serve: {replicas: 1}\n") == 0
     assert capsys.readouterr().out == (
         f"{file} has values of the chart with a valid config: 1 source, 0 workloads, 0 fleets; "
         "name a workload or a fleet, otherwise nothing is scaled\n"

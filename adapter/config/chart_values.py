@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter.config.document import Document
-from adapter.config.faults import Fault, suggestion
+from adapter.config.faults import Fault, nearest
 from adapter.config.models import Config
 
 # What every release has: the defaults of values.yaml, and what the chart sets itself and the configuration requires.
@@ -40,24 +40,24 @@ def is_chart_values(document: Document) -> bool:
 def name_faults(document: Document) -> list[str]:
     """A sentence for each name at the top of a values file that helm refuses."""
     known = VALUES | {"config", "pipeline", "global", "enabled"}
-    return [
-        Fault((name,), f"is not a value of the chart{_hint(name, known)}").sentence()
-        for name in document.values
-        if name not in known
-    ]
+    unknown = (name for name in document.values if name not in known)
+    faults = [Fault((name,), f"is not a value of the chart{_hint(name, known)}") for name in unknown]
+    if document.values.get("config", {}) is None:  # null removes a value that the chart's schema requires
+        faults.append(Fault(("config",), "expected settings, got nothing; write them below it, or remove it"))
+    return [fault.sentence() for fault in faults]
 
 
 def _hint(name: object, known: frozenset[str]) -> str:
-    return (
-        "; move it below config"
-        if name in Config.model_fields
-        else suggestion(name, known | Config.model_fields.keys())
-    )
+    if name in Config.model_fields:
+        return "; move it below config"
+    below = {field: f"config.{field}" for field in Config.model_fields}
+    near = nearest(name, known | below.keys())
+    return f"; did you mean {below.get(near, near)}?" if near else ""
 
 
 def chart_config(document: Document) -> Document:
     """The configuration of a values file, with the paths and lines of that file."""
-    config = _merge(RELEASE, document.values.get("config") or {})
+    config = _merge(RELEASE, document.values.get("config", {}))
     serving = config.get("serving")
     if isinstance(serving, Mapping) and isinstance(serving.get("issuer"), Mapping):
         config["serving"] = _merge(_ISSUER, serving)
