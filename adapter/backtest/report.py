@@ -25,6 +25,7 @@ _SCORES = (
     "p99_backlog_time_s",
     "rescales",
     "pause_s",
+    "known_ratio",
 )
 _CHANGES = ("workload", "loop", "policy", "at_s", "before_workers", "after_workers", "why")
 _SERIES = ("workload", "loop", "name", "at_s", "rate_records_per_s", "workers", "backlog_time_s")
@@ -98,6 +99,7 @@ def _scores(report: Report) -> Iterator[_CsvRow]:
                 _field(score.p99_s),
                 _field(score.rescales),
                 _field(score.pause_s),
+                _field(score.known_ratio),
             )
 
 

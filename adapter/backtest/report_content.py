@@ -37,7 +37,8 @@ class Score:
 
     name: str
     kind: str  # MEASURED or SIMULATED
-    worker_hours: float | None = None
+    worker_hours: float | None = None  # of the time in which the workers are known
+    known_ratio: float = 1.0  # share of this time
     late_ratio: float | None = None  # share of the time in which the backlog time exceeds the target
     late_minutes: float | None = None  # this time
     p99_s: float | None = None  # of the backlog time

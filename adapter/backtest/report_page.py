@@ -72,7 +72,7 @@ def _figure(place: str, caption: tuple[str, str], height: str) -> str:
 
 
 def _scores(section: Section, report: Report) -> str:
-    actual = next((score.worker_hours for score in section.scores if score.kind == MEASURED), None)
+    actual = next((_hours_per_time(score) for score in section.scores if score.kind == MEASURED), None)
     late = f"Time with a backlog time over {section.target_s:g} s"
     money = [f"Cost of workers, {report.currency}", f"Cost of lateness, {report.currency}", f"Cost, {report.currency}"]
     titles = ["", "", "Worker-hours", "Compared with actual", *money, late]
@@ -89,8 +89,9 @@ def _score(score: Score, actual: float | None, section: Section) -> list[str]:
     workers, lateness = costs(section, score)
     total = None if workers is None or lateness is None else workers + lateness
     against = None
-    if actual and score.worker_hours is not None:
-        against = score.worker_hours / actual - 1
+    hours = _hours_per_time(score)
+    if actual and hours is not None:
+        against = hours / actual - 1
     return [
         score.name,
         score.kind,
@@ -102,6 +103,11 @@ def _score(score: Score, actual: float | None, section: Section) -> list[str]:
         _number(score.rescales, "{:,.0f}"),
         _number(score.pause_s, "{:,.0f} s"),
     ]
+
+
+def _hours_per_time(score: Score) -> float | None:
+    """Worker-hours / the known share of the time: comparable between runs of one period."""
+    return None if score.worker_hours is None else score.worker_hours / score.known_ratio
 
 
 def _facts(facts: Sequence[Fact]) -> str:

@@ -1,8 +1,9 @@
 """Timelines, simulated runs and recommendations -> sections of a report."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from adapter.backtest.report_charts import ACTUAL
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Resize, Score, Section, Track
 from adapter.backtest.rescales import rescales, worker_changes
 from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, simulate
-from adapter.backtest.timelines import Timeline
+from adapter.backtest.timelines import Timeline, bridge_gaps, gaps
 from adapter.backtest.trace import Trace, resample
 from adapter.core.rules import Rules
 from adapter.core.samples import Array, first_known
 from adapter.simulator.profiles import Profile
+
+_LEAST_UNKNOWN_RATIO = 0.01  # of the time; a smaller one gets a note only if it contains a long gap
 
 
 def trace_section(trace: Trace, profile: Profile, policies: Sequence[str], seed: int = 0, note: str = "") -> Section:
@@ -55,7 +58,7 @@ def history_section(
         recommended=(replace(actual, backlog_time_s=np.empty(0)), *recommendations) if recommendations else (),
         scores=(_actual_score(timeline, target_s), *(_simulated_score(run, target_s) for run in runs.values())),
         facts=tuple(_fact(estimate) for estimate in job.estimates) if job else (),
-        notes=(note,) if note else (),
+        notes=(*((note,) if note else ()), *_unknown_notes(timeline, actual, bool(runs))),
         target=_hpa_target(runs, target_s),
     )
 
@@ -69,6 +72,31 @@ def _simulated_job(
     except HistoryError as error:
         return None, {}, f"Not simulated: {error}."
     return job, simulate(job, policies, float(timeline.at_s[0])), ""
+
+
+def _unknown_notes(timeline: Timeline, actual: Track, is_simulated: bool) -> Iterator[str]:
+    """When the history begins, and for which share of the time the workers and the input are unknown."""
+    workers, rate = bridge_gaps(actual.workers, timeline.step_s), timeline.input_rate_records_per_s
+    known = np.flatnonzero(np.isfinite(workers) | np.isfinite(rate))
+    if len(known) and gaps(np.where(np.arange(len(rate)) < known[0], np.nan, 0.0), timeline.step_s):
+        begin = datetime.fromtimestamp(timeline.at_s[known[0]], UTC).strftime("%Y-%m-%d %H:%M")
+        yield f"The history begins at {begin} UTC, {known[0] * timeline.step_s / 3600:.1f} h after --from."
+    share = _unknown_ratio(workers, timeline.step_s)
+    if 0 < share < 1:
+        simulated = (
+            " Those of simulated policies cover the whole period; the comparison with actual is of mean workers."
+        )
+        sentence = f"Workers are unknown for {share:.1%} of the time. Actual worker-hours and their cost leave it out."
+        yield f"{sentence}{simulated if is_simulated else ''}"
+    share = _unknown_ratio(rate, timeline.step_s)
+    if is_simulated and share:
+        yield f"Input is unknown for {share:.1%} of the time. The simulation interpolates it."
+
+
+def _unknown_ratio(values: Array, step_s: float) -> float:
+    """The share of the unknown ticks; 0 if it is negligible."""
+    share = float(np.isnan(values).mean())
+    return share if share >= _LEAST_UNKNOWN_RATIO or gaps(values, step_s) else 0.0
 
 
 def _actual_track(timeline: Timeline) -> Track:
@@ -96,7 +124,9 @@ def _actual_score(timeline: Timeline, target_s: float) -> Score:
     pauses_s = [rescale.pause_s for rescale in found if math.isfinite(rescale.pause_s)]
     changes = len(worker_changes(first_known(timeline.spec_workers, timeline.workers)))  # not each pod that gets ready
     pause_s = sum(pauses_s) if len(pauses_s) == len(found) else None
-    return _score(_actual_track(timeline), MEASURED, target_s, changes, pause_s)
+    track = _actual_track(timeline)
+    track = replace(track, workers=bridge_gaps(track.workers, timeline.step_s))
+    return _score(track, MEASURED, target_s, changes, pause_s)
 
 
 def _simulated_score(run: PolicyRun, target_s: float) -> Score:
@@ -104,16 +134,17 @@ def _simulated_score(run: PolicyRun, target_s: float) -> Score:
 
 
 def _score(track: Track, kind: str, target_s: float, rescales: int, pause_s: float | None) -> Score:
-    """The score of a run. Unknown ticks count as the mean of the known ones."""
+    """The score of a run, over its known ticks."""
     known = track.workers[np.isfinite(track.workers)]
-    length_s = len(track.at_s) * (track.at_s[1] - track.at_s[0])
+    step_s = float(track.at_s[1] - track.at_s[0])
     late = late_ratio(track.backlog_time_s, target_s)
     return Score(
         name=track.name,
         kind=kind,
-        worker_hours=float(known.mean() * length_s / 3600) if len(known) else None,
+        worker_hours=float(known.sum() * step_s / 3600) if len(known) else None,
+        known_ratio=len(known) / len(track.workers),
         late_ratio=_or_none(late),
-        late_minutes=_or_none(late * length_s / 60),
+        late_minutes=_or_none(late * np.isfinite(track.backlog_time_s).sum() * step_s / 60),
         p99_s=_p99(track.backlog_time_s),
         rescales=rescales,
         pause_s=pause_s,

@@ -110,7 +110,7 @@ def _stack(ticks: Sequence[tuple[Sequence[_Key], Array]], keys: Sequence[_Key]) 
 
 def _timeline(name: str, at_s: Array, step_s: float, signals: Mapping[str, Array]) -> Timeline:
     """signals: signal -> its values for the workload, (T,), or for its stages, (S, T)."""
-    partition_changes = _partition_changes(_bridge_gaps(signals["partitions"], step_s))
+    partition_changes = _partition_changes(bridge_gaps(signals["partitions"], step_s))
     flows = [
         _flow({signal: signals[signal][stage] for signal in _STAGED}, step_s, partition_changes)
         for stage in _summed_stages(signals)
@@ -171,14 +171,14 @@ def _combine(stages: Sequence[Array] | Array, step_s: float, how: Callable[..., 
     Before its first and after its last value a stage is 0. The result is NaN in a long gap of any stage, or where all
     stages are unknown.
     """
-    filled = np.stack([_bridge_gaps(stage, step_s) for stage in stages])
+    filled = np.stack([bridge_gaps(stage, step_s) for stage in stages])
     known = np.isfinite(filled)
     begun, ends = np.logical_or.accumulate(known, axis=1), np.logical_or.accumulate(known[:, ::-1], axis=1)[:, ::-1]
     unknown = (begun & ends & ~known).any(axis=0) | np.isnan(stages).all(axis=0)
     return np.where(unknown, np.nan, how(np.nan_to_num(filled), axis=0))
 
 
-def _bridge_gaps(values: Array, step_s: float) -> Array:
+def bridge_gaps(values: Array, step_s: float) -> Array:
     """The values with short gaps bridged; NaN in longer ones, before the first and after the last."""
     known = np.flatnonzero(np.isfinite(values))
     if not len(known):
@@ -208,7 +208,7 @@ def _rate(counter: Array, step_s: float, ticks: int, partition_changes: Mask) ->
 
     A counter that restarts near 0, such as that of a restarted process, continues counting.
     """
-    whole = _bridge_gaps(counter, step_s)
+    whole = bridge_gaps(counter, step_s)
     risen = np.diff(whole, prepend=np.nan)
     restarts = (risen < 0) & (whole < _RESTART_RATIO * (whole - risen))
     risen = np.where(partition_changes, np.nan, np.where(restarts, whole, np.where(risen >= 0, risen, np.nan)))

@@ -106,6 +106,12 @@ def test_the_table_compares_hours_price_and_lateness_with_the_real_run() -> None
     assert drain == ["drain", "simulated", "80.0", "−20%", "40.00", "0.00%", "12 s", "9", "90 s"]
 
 
+def test_runs_of_different_known_time_are_compared_by_mean_workers() -> None:
+    actual, drain = section().scores
+    table = cells(page_of(section(scores=(replace(actual, known_ratio=0.5), drain))))
+    assert "−60%" in table[2]
+
+
 def test_a_price_of_late_minutes_shows_what_lateness_costs_and_the_sum() -> None:
     titles, ran, drain = cells(page_of(section(prices=Prices(worker_hour=0.5, late_minute=2.0))))
 

@@ -394,6 +394,32 @@ def test_the_recorded_run_has_the_worker_hours_of_all_paid_workers() -> None:
     assert actual.worker_hours == pytest.approx(7.5, rel=0.01)
 
 
+def test_unknown_workers_are_no_worker_hours() -> None:
+    known = PastJob(load=wave(450, 50, 600), sizes={0: 6}).samples(HOURS_3)
+    before = [assemble(float(BEGIN_S - ago_s), []) for ago_s in range(1800, 0, -15)]
+    (found,) = timelines([*before, *known], 15.0).values()
+    section = history_section(found, (), Rules(), ("static-peak",))
+    actual, simulated = section.scores
+
+    assert actual.worker_hours == pytest.approx(18.0, rel=0.01)
+    assert actual.known_ratio == pytest.approx(6 / 7, rel=0.01)
+    assert simulated.known_ratio == 1.0
+    begin, workers, rate = section.notes
+    assert begin == "The history begins at 2026-01-01 00:00 UTC, 0.5 h after --from."
+    assert workers.startswith("Workers are unknown for 14.3% of the time. Actual worker-hours")
+    assert rate == "Input is unknown for 14.4% of the time. The simulation interpolates it."
+
+
+def test_a_missing_sample_of_the_workers_is_bridged_in_the_worker_hours() -> None:
+    samples = PastJob(load=wave(450, 50, 600), sizes={0: 6}).samples(HOURS_3)
+    samples[60:100] = [assemble(seen.at_s, []) for seen in samples[60:100]]
+    (found,) = timelines(samples, 15.0).values()
+    section = history_section(found, (), Rules(), ("static-peak",))
+
+    assert section.scores[0].worker_hours == pytest.approx(18.0, rel=0.01)
+    assert section.notes == ()
+
+
 def test_offsets_of_other_partitions_are_no_input() -> None:
     samples = PastJob(load=lambda at_s: 500.0, sizes={0: 10}).samples(1800)
     for seen in samples[60:]:  # a second topic, or partitions that were missing until now
