@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adapter.config import Config, Fleet, PravegaReading, PrometheusReading, PrometheusSource
 from adapter.core.samples import WORKLOAD_SIGNALS
@@ -45,6 +45,11 @@ class Query:
     owners: ConfiguredWorkloads | DiscoveredWorkloads
     stage_label: str | None = None
     is_own: bool = False  # of the configuration, so that a result is expected; a preset also has queries for other jobs
+    entries: Mapping[str, str] = field(default_factory=dict)  # workload -> source and path of its entry
+
+    def entry(self, workload: str) -> str:
+        """The entry of the configuration to which the values of a workload belong: the same for all its queries."""
+        return self.entries.get(workload, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def queries(config: Config, name: str) -> tuple[Query, ...]:
     groups: dict[tuple[object, ...], list[_QueryRead]] = {}
     for read in _reads(config, name):
         groups.setdefault(read.group, []).append(read)
-    configured = [query for group in groups.values() for query in _of_reads(group, window)]
+    configured = [query for group in groups.values() for query in _of_reads(group, window, name)]
     discovered = [
         query
         for index, fleet in enumerate(config.fleets)
@@ -113,7 +118,7 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
                 yield _QueryRead(path, workload.id, match, None, presets.stream_rates())
 
 
-def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
+def _of_reads(group: list[_QueryRead], window: str, source: str) -> Iterator[Query]:
     first = group[0]
     joinable = {
         s for s, text in first.signals.items() if all(presets.count_placeholder(text, p) for p in ("match", "by"))
@@ -126,7 +131,8 @@ def _of_reads(group: list[_QueryRead], window: str) -> Iterator[Query]:
             labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
             text = presets.fill(template, _match(batch), _distinct(labels), window)
             owners = ConfiguredWorkloads(keys, _by_values(keys, batch))
-            yield Query(_paths(batch), signal, text, owners, stage_label, signal in first.own_signals)
+            entries = {read.workload: f"{source} ({read.path})" for read in batch}
+            yield Query(_paths(batch), signal, text, owners, stage_label, signal in first.own_signals, entries)
 
 
 def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:

@@ -40,11 +40,11 @@ class ResultCollector:
     _first: dict[_Place, _Contribution] = field(default_factory=dict)
     _more: dict[_Place, list[_Contribution]] = field(default_factory=lambda: defaultdict(list))  # of other ticks
     _owners: dict[_Place, dict[int, _Contribution]] = field(default_factory=dict)  # tick -> its owner; of _more alone
-    _newest: dict[str, int] = field(default_factory=dict)  # workload -> its newest tick with a value
+    _newest: dict[tuple[str, str], int] = field(default_factory=dict)  # workload, entry -> its newest tick with a value
     _present: set[tuple[str, str]] = field(default_factory=set)  # workload, signal with a value of the last tick
     _ambiguous: dict[_Place, set[int]] = field(default_factory=lambda: defaultdict(set))  # ticks with several values
     _faults: dict[tuple[int, str], str] = field(default_factory=dict)  # (tick, workload) -> the first fault
-    _notes: dict[str, str] = field(default_factory=dict)  # workload -> its first query without a result
+    _notes: dict[str, str] = field(default_factory=dict)  # workload -> its first entry or query without a result
     _names: FleetNames = field(default_factory=FleetNames)
     _faulty: set[tuple[str, str]] = field(default_factory=set)  # path and signal of queries with a fault for all
     _discovered_at: dict[tuple[str, int], set[int]] = field(default_factory=lambda: defaultdict(set))  # workload, fleet
@@ -107,22 +107,36 @@ class ResultCollector:
     def report_missing(self, queries: Collection[Query]) -> None:
         """Add a fault for each configured workload and fleet without any series in the last tick.
 
-        A workload without a fault that lacks series of one of its own queries has a note.
+        A workload without a fault that lacks all series of one entry, or of one of its own queries, has a note.
         """
-        present = {workload for workload, at_s in self._newest.items() if at_s == self.end_s}
+        present = {workload for (workload, _), at_s in self._newest.items() if at_s == self.end_s}
         faulty = {workload for at_s, workload in self._faults if at_s == self.end_s}
         self._note_missing(queries, present - faulty)
+        explained = present | faulty
         for query in queries:
-            if isinstance(query.owners, DiscoveredWorkloads):
-                if (present | faulty).isdisjoint(self._names.of_fleet(query.owners.fleet)):
-                    self._add_fault(self.end_s, EVERY, f"{query.path}: no series match; is the exporter scraped?")
-                continue
-            for values, workloads in query.owners.workloads.items():
-                labels = _selector(dict(zip(query.owners.keys, values, strict=True)))
-                for workload in set(workloads) - present - faulty:
-                    self._add_fault(self.end_s, workload, _missing(labels, self._newest.get(workload), self.end_s))
+            fleet = query.owners.fleet if isinstance(query.owners, DiscoveredWorkloads) else None
+            if fleet is not None and explained.isdisjoint(self._names.of_fleet(fleet)):
+                self._add_fault(self.end_s, EVERY, f"{query.path}: no series match; is the exporter scraped?")
+            for workload, message in self._missing(query, explained):
+                self._add_fault(self.end_s, workload, message)
 
-    def _note_missing(self, queries: Iterable[Query], workloads: Collection[str]) -> None:
+    def _missing(self, query: Query, others: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The configured workloads whose entry has no value of the last tick, without the others, and why."""
+        if isinstance(query.owners, DiscoveredWorkloads):
+            return
+        for values, workloads in query.owners.workloads.items():
+            for workload in workloads:
+                entry = query.entry(workload)
+                newest_s = self._newest.get((workload, entry))
+                if workload not in others and newest_s != self.end_s:
+                    labels = _selector(dict(zip(query.owners.keys, values, strict=True)))
+                    yield workload, f"{entry}: {_absence_cause(labels, newest_s, self.end_s)}"
+
+    def _note_missing(self, queries: Collection[Query], workloads: Collection[str]) -> None:
+        for query in (query for query in queries if not query.is_own):
+            for workload, message in self._missing(query, ()):
+                if workload in workloads:
+                    self._notes.setdefault(workload, message)
         for query in (query for query in queries if query.is_own):
             message = f"{query.signal} ({query.path}): no series match; is its metric right?"
             for workload in _all_of(query):
@@ -159,7 +173,7 @@ class ResultCollector:
             first = self._first.setdefault(place, own)
             if first is not own:
                 self._add_another(place, first, own)
-            self._note_newest(place, max(series.at_s))
+            self._note_newest(place, query.entry(place.workload), max(series.at_s))
 
     def _add_another(self, place: _Place, first: _Contribution, other: _Contribution) -> None:
         """Add the values of the ticks that have none yet."""
@@ -172,8 +186,9 @@ class ResultCollector:
         owners.update(dict.fromkeys(rest.series.at_s, rest))
         self._more[place].append(rest)
 
-    def _note_newest(self, place: _Place, at_s: int) -> None:
-        self._newest[place.workload] = max(at_s, self._newest.get(place.workload, at_s))
+    def _note_newest(self, place: _Place, entry: str, at_s: int) -> None:
+        key = place.workload, entry
+        self._newest[key] = max(at_s, self._newest.get(key, at_s))
         if at_s == self.end_s:
             self._present.add((place.workload, place.signal))
 
@@ -219,8 +234,8 @@ def _selector(labels: Mapping[str, str]) -> str:
     return "{" + ", ".join(f'{label}="{value}"' for label, value in labels.items()) + "}"
 
 
-def _missing(labels: str, newest_s: int | None, tick_s: int) -> str:
-    """Why a workload has no value of this tick. newest_s: the time of its newest value, None without one."""
+def _absence_cause(labels: str, newest_s: int | None, tick_s: int) -> str:
+    """Why an entry has no value of this tick. newest_s: the time of its newest value, None without one."""
     if newest_s is None:
         return f"no series match {labels}; are the labels right, is it running, and scraped?"
     if newest_s > tick_s:

@@ -22,7 +22,7 @@ from sample_rows import Row, rows_of, table_of
 from secure_server import answering, client_files, secure_server
 from streamed_answers import StreamedTransport
 
-from adapter.config import PrometheusSource
+from adapter.config import PrometheusReading, PrometheusSource, Workload
 from adapter.errors import SourceError
 from adapter.sources.prometheus import MOST_POINTS, PrometheusReader
 from adapter.sources.prometheus_plan import ConfiguredWorkloads, DiscoveredWorkloads, Query, queries
@@ -207,7 +207,8 @@ def test_spark_names_come_out_of_the_metric_name_and_an_idle_query_has_no_utiliz
 
 def test_a_configured_workload_without_series_has_a_fault(recorded_tick: list[Row]) -> None:
     assert faults(recorded_tick) == {
-        "default/gone": 'no series match {consumergroup="gone"}; are the labels right, is it running, and scraped?'
+        "default/gone": 'main (workloads[2].read[0]): no series match {consumergroup="gone"}; '
+        "are the labels right, is it running, and scraped?"
     }
 
 
@@ -346,7 +347,7 @@ def test_a_series_that_ended_with_a_bad_value_is_missing_at_the_last_tick() -> N
     with reader(lambda _: matrix(({}, {AT_S - 15: "NaN"})), ONE) as opened:
         found = {row.at_s: row.text for row in rows_of(opened.samples(AT_S - 30, AT_S, 15)) if row.signal == "fault"}
     assert found[AT_S - 15].startswith("backlog_records is NaN")
-    assert found[AT_S].startswith("no series match")
+    assert "no series match" in found[AT_S]
 
 
 def test_a_second_query_has_the_ticks_that_the_first_one_lacks() -> None:
@@ -412,6 +413,61 @@ def test_an_own_query_without_a_result_is_named_beside_the_others(is_own: bool, 
     assert values(rows, "default/orders") == {("", "backlog_records"): 1}
     assert faults(rows) == noted
     assert samples_of(AT_S, table_of(rows)).assumed == noted.keys()
+
+
+TWO_ENTRIES = Workload(
+    name="orders",
+    read=(
+        PrometheusReading(source="main", preset="kafka-exporter", match={"consumergroup": "ordrs"}),
+        PrometheusReading(
+            source="main", preset="kube-state-metrics", match={"namespace": "shop", "workload": "orders"}
+        ),
+    ),
+)
+TWO_ENTRIES_PLAN = queries(CONFIG.model_copy(update={"workloads": (TWO_ENTRIES,), "fleets": ()}), "main")
+GROUP_ABSENT = (
+    'main (workloads[0].read[0]): no series match {consumergroup="ordrs"}; '
+    "are the labels right, is it running, and scraped?"
+)
+REPLICAS_ABSENT = (
+    'main (workloads[0].read[1]): no series match {namespace="shop", workload="orders"}; '
+    "are the labels right, is it running, and scraped?"
+)
+REPLICAS = {"namespace": "shop", "workload": "orders"}
+
+
+def answer_one(metric: str, found: httpx.Response, empty: httpx.Response) -> Answer:
+    """An answer to the queries that contain a metric; the others find nothing."""
+    return lambda request: found if metric in parse_qs(request.content.decode())["query"][0] else empty
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "fault"),
+    [
+        pytest.param("kube_deployment_status_replicas{", REPLICAS, GROUP_ABSENT, id="the first entry is empty"),
+        pytest.param("kafka_consumergroup_lag", {"consumergroup": "ordrs"}, REPLICAS_ABSENT, id="the second is empty"),
+    ],
+)
+def test_an_entry_without_any_series_is_named_beside_one_that_matches(
+    metric: str, labels: dict[str, str], fault: str
+) -> None:
+    rows = ask(answer_one(metric, vector((labels, "2")), vector()), *TWO_ENTRIES_PLAN)
+    assert set(values(rows, "default/orders").values()) == {2}
+    assert faults(rows) == {"default/orders": fault}
+    assert samples_of(AT_S, table_of(rows)).assumed == {"default/orders"}, "no source failed"
+
+
+def test_two_entries_without_any_series_are_a_fault_that_names_the_first() -> None:
+    rows = ask(lambda _: vector(), *TWO_ENTRIES_PLAN)
+    assert faults(rows) == {"default/orders": GROUP_ABSENT}
+    assert samples_of(AT_S, table_of(rows)).assumed == frozenset()
+
+
+def test_an_entry_without_any_series_has_no_old_values_of_another_entry() -> None:
+    old = matrix((REPLICAS, {AT_S - 30: "2"}))
+    with reader(answer_one("kube_deployment_status_replicas{", old, matrix()), *TWO_ENTRIES_PLAN) as opened:
+        rows = rows_of(opened.samples(AT_S - 30, AT_S, 15))
+    assert faults(rows) == {"default/orders": GROUP_ABSENT}
 
 
 def test_an_own_query_that_fails_has_its_error_alone() -> None:
