@@ -347,7 +347,7 @@ def test_a_series_that_ended_with_a_bad_value_is_missing_at_the_last_tick() -> N
     with reader(lambda _: matrix(({}, {AT_S - 15: "NaN"})), ONE) as opened:
         found = {row.at_s: row.text for row in rows_of(opened.samples(AT_S - 30, AT_S, 15)) if row.signal == "fault"}
     assert found[AT_S - 15].startswith("backlog_records is NaN")
-    assert "no series match" in found[AT_S]
+    assert found[AT_S].startswith("workloads[0].read[0]: no series match")
 
 
 def test_a_second_query_has_the_ticks_that_the_first_one_lacks() -> None:
