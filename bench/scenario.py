@@ -16,7 +16,7 @@ import numpy as np
 from adapter.core.engine import advance
 from adapter.core.policies import policy_of
 from adapter.core.rule_book import RuleBook
-from adapter.core.rules import POLICIES, Rules
+from adapter.core.rules import POLICIES, UNTIL_MEASURED, Rules
 from adapter.core.samples import WHOLE, Array, Samples
 from adapter.core.state import EMPTY
 from adapter.simulator import fluid, hpa
@@ -86,7 +86,7 @@ def _jobs() -> fluid.JobModel:
         worker_capacity_records_per_s=every[:, 0] * WORKER_CAPACITY_RECORDS_PER_S,
         scaling_exponent=every[:, 0],
         pooled=every[:, 0] < 1,
-        start_delay_s=every * rules.worker_start_s,
+        start_delay_s=every * UNTIL_MEASURED["worker_start_s"],
         pause_up_s=every * rules.rescale_pause_s,
         pause_down_s=every * rules.rescale_pause_s,
         replay_s=every * 0,

@@ -12,7 +12,7 @@ from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, gaps, interpolate
 from adapter.backtest.trace import PEAK_MEAN_S, Trace, peak, resample
 from adapter.core.rates import Mask
-from adapter.core.rules import Rules, value_or_default
+from adapter.core.rules import UNTIL_MEASURED, Rules
 from adapter.core.samples import Array
 from adapter.simulator.profiles import STEP_S, Profile
 
@@ -61,7 +61,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     found = rescales(timeline, capacity.value, rules.scaling_exponent)
     start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
-    late = _configured_estimate("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
+    late = _configured_estimate("metric delay", _value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
     profile = replace(
         _profile(timeline, rules, (rate / capacity.value) ** (1 / rules.scaling_exponent), found),
         worker_capacity_records_per_s=capacity.value,
@@ -168,7 +168,7 @@ def _worker_start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
     seen = np.array([rescale.start_s for rescale in found if rescale.up and np.isfinite(rescale.start_s)])
     if not len(seen):
         source = "worker_start_s of the configuration: the history contains no worker start"
-        return _configured_estimate("worker start", rules.worker_start_s, "s", source)
+        return _configured_estimate("worker start", _value_or_default(rules, "worker_start_s"), "s", source)
     return _measured_estimate("worker start", "s", seen, "from desired to ready workers")
 
 
@@ -251,3 +251,9 @@ def _measured_estimate(name: str, unit: str, seen: Array, source: str) -> Estima
 
 def _configured_estimate(name: str, value: float, unit: str, source: str) -> Estimate:
     return Estimate(name=name, value=value, unit=unit, observations=0, source=source)
+
+
+def _value_or_default(rules: Rules, name: str) -> float:
+    """The value of a parameter of UNTIL_MEASURED; the default while it is unset."""
+    value: float | None = getattr(rules, name)
+    return UNTIL_MEASURED[name] if value is None else value

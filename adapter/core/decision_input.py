@@ -52,6 +52,7 @@ class WorkloadStatus:
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
     in_step: Mask  # of a record: a stage that did not decide was in a step of the input
     measured_pauses: Array  # how many of the last rescales have shown a pause
+    measured_starts: Array  # 0 also where worker_start_s is set
     measured_delays: Array  # 0 also where metric_delay_s is set
     measured_warm_ups: Array  # 0 also where warm_up_s is set
     rules: RuleColumns
@@ -270,6 +271,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
+        measured_starts=rules.measures_start * _count_known(tick.state.slow.last_rescales.start_s),
         measured_delays=rules.measures_delay * _count_known(tick.state.slow.last_rescales.delay_s),
         measured_warm_ups=rules.measures_warm_up * _count_known(tick.state.slow.last_rescales.warm_up_s),
         rules=rules,

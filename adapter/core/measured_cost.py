@@ -16,19 +16,20 @@ _MOST_PAUSES = 4.0  # of the configured pause: a job that stops for longer after
 def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) -> RuleColumns:
     """The rules with the measured cost of a rescale, for a policy that weighs it (S1).
 
-    A delay and a warm-up that an operator has set stay, because they made fewer records late than measured ones.
+    A start, a delay and a warm-up that are set stay, because they made fewer records late than measured ones.
     Until the pause is measured, the pause of the rescale in progress counts if it is longer than the configured one.
     Otherwise its backlog would look like load.
     shown_s: the longest stop of that rescale so far, NaN without a rescale; shape (workloads,).
     """
     learns = policy_has("waits_until_warm", rules)
     shown_s = np.minimum(shown_s, _MOST_PAUSES * rules.rescale_pause_s)
-    delay, warm_up = rules.measures_delay == 1, rules.measures_warm_up == 1
+    start, delay, warm_up = rules.measures_start == 1, rules.measures_delay == 1, rules.measures_warm_up == 1
     return replace(
         rules,
         rescale_pause_s=np.where(
             learns, first_known(cost.pause_s, np.fmax(rules.rescale_pause_s, shown_s)), rules.rescale_pause_s
         ),
+        worker_start_s=np.where(start, first_known(cost.start_s, rules.worker_start_s), rules.worker_start_s),
         metric_delay_s=np.where(delay, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
         warm_up_s=np.where(warm_up, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
     )

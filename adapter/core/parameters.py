@@ -148,6 +148,7 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
         **own,
         "safety": np.where(_PUBLISHED[policy], values["safety"], 1.0),
         "measures_warm_up": (_MEASURING[policy] & np.isnan(values["warm_up_s"])).astype(np.float64),
+        "measures_start": (_MEASURING[policy] & np.isnan(values["worker_start_s"])).astype(np.float64),
         "measures_delay": (_MEASURING[policy] & np.isnan(values["metric_delay_s"])).astype(np.float64),
     }
 

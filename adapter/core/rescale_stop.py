@@ -32,6 +32,7 @@ class RescaleStop:
 class RescaleCost:
     """The cost of a rescale of each workload."""
 
+    start_s: Array  # of a scale-up, until the new workers are ready or the job stops for them
     pause_s: Array
     delay_s: Array  # until the samples show the pause
     warm_up_s: Array  # from the pause until the throughput rises no more

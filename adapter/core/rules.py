@@ -29,7 +29,8 @@ ORDERED = (  # the first parameter may not exceed the second; the consequence if
     ("sized_utilization_ratio", "safe_utilization_ratio", "a new size would be scaled up at once"),
     ("no_backlog_time_s", "significant_backlog_time_s", "the same backlog time would scale up and down"),
 )
-UNTIL_MEASURED = {"warm_up_s": 120.0, "metric_delay_s": 0.0}  # what unset parameters are until `drain` measures them
+# What unset parameters are until `drain` measures them.
+UNTIL_MEASURED = {"warm_up_s": 120.0, "worker_start_s": 30.0, "metric_delay_s": 0.0}
 
 
 def contradiction(order: tuple[str, str, str], lower: str, upper: str) -> str:
@@ -141,7 +142,12 @@ class Rules:
     )
     # S0-21.
     replay_s: float = _setting(0.0, "checkpoint interval: a rescale processes half of it again", ge=0, le=3600)
-    worker_start_s: float = _setting(30.0, "time from a scale-up until the new workers are ready", ge=0, le=3600)
+    worker_start_s: float | None = _setting(
+        None,
+        f"time until new workers are ready; unset, {UNTIL_MEASURED['worker_start_s']:g} s, and `drain` measures it",
+        ge=0,
+        le=3600,
+    )
     # S4-04 has 120.
     metric_delay_s: float | None = _setting(
         None,
@@ -285,12 +291,6 @@ class Rules:
     failover: bool = _setting(False, "no scale-down while traffic of another region may come back", hidden=True)
     excluded: tuple[Period, ...] = _setting((), "times without decisions; from `excluded_periods`", hidden=True)
     expected: tuple[Event, ...] = _setting((), "times with more input; from `expected`", hidden=True)
-
-
-def value_or_default(rules: Rules, name: str) -> float:
-    """The value of a parameter of UNTIL_MEASURED; the default while it is unset."""
-    value: float | None = getattr(rules, name)
-    return UNTIL_MEASURED[name] if value is None else value
 
 
 MEANINGS = {  # of each setting, also by which policies

@@ -1,4 +1,4 @@
-"""Measure the pause, the delay and the warm-up of each rescale, which replace the settings."""
+"""Measure the start of workers, the pause, the delay and the warm-up of each rescale, which replace the settings."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +9,7 @@ from adapter.core.aggregation import first_largest, largest, pick
 from adapter.core.observe import Tick
 from adapter.core.rates import Mask
 from adapter.core.rescale_stop import LONGEST_WARM_UP_S, LOW_RATIO, SEARCH_S, STOOD_RATIO, RescaleCost, RescaleStop
-from adapter.core.samples import Array, IntArray
+from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.state import Fast, Slow, State
 
 LEAST_RESCALES = 3  # fewer may all be odd
@@ -19,8 +19,9 @@ _FASTER_RATIO = 1.05  # less is noise, or the end of the warm-up
 _STEADY_S = 90.0  # no faster for so long: the job is warm
 _RISING_S = 45.0  # faster within this time: the job warms up
 _BEHIND_S = 10.0  # with a shorter backlog time, the input limits the throughput
-# Used from the first rescale on: without the delay, a rate mixes samples from before and after the rescale.
-_EARLY = ("delay_s",)
+# Used from the first rescale on: Kubernetes counts the start of workers exactly, and without the delay, a rate mixes
+# samples from before and after the rescale.
+_EARLY = ("start_s", "delay_s")
 
 
 def _second_longest(costs: Array) -> Array:
@@ -30,6 +31,7 @@ def _second_longest(costs: Array) -> Array:
 
 
 _USUAL: dict[str, Callable[[Array], Array]] = {
+    "start_s": lambda costs: np.nanmedian(costs, axis=0),
     "pause_s": lambda costs: np.nanmedian(costs, axis=0),
     # Where removed workers stay until the pause ends, a scale-down shows the delay without the pause.
     "delay_s": _second_longest,
@@ -53,7 +55,7 @@ def measure_stop(tick: Tick) -> State:
     stop = _extend(fast, stop, index)
     over = _has_ended(fast, stop, index)
     stage = first_largest([np.nan_to_num(stop.longest_s)], measuring, index, len(over))
-    cost = _cost(stop, stage)
+    cost = _cost(fast, stop, stage)
     ended = measuring & over[index]
     stop = replace(stop, longest_s=np.where(ended, np.nan, stop.longest_s))
     return State(fast=replace(fast, stop=stop), slow=_add_costs(state.slow, over & np.isfinite(cost.pause_s), cost))
@@ -153,13 +155,24 @@ def _has_ended(fast: Fast, stop: RescaleStop, index: IntArray) -> Mask:
     return over
 
 
-def _cost(stop: RescaleStop, stage: IntArray) -> RescaleCost:
+def _cost(fast: Fast, stop: RescaleStop, stage: IntArray) -> RescaleCost:
     """The cost of each workload's rescale so far: that of the stage with the longest stop."""
+    pause_s, resumed_at_s = pick(stop.longest_s, stage), pick(stop.resumed_at_s, stage)
     return RescaleCost(
-        pause_s=np.minimum(pick(stop.longest_s, stage), _LONGEST_S),
+        start_s=_start_s(fast, pause_s, resumed_at_s),
+        pause_s=np.minimum(pause_s, _LONGEST_S),
         delay_s=pick(stop.delay_s, stage),
         warm_up_s=pick(stop.fastest_at_s - stop.resumed_at_s, stage),
     )
+
+
+def _start_s(fast: Fast, pause_s: Array, resumed_at_s: Array) -> Array:
+    """The time from a scale-up until its workers are ready, or until the job stops for them; NaN if it is unknown."""
+    asked_at_s, ready_at_s = fast.spec_changed_at_s, fast.changed_at_s
+    before = (pause_s > 0) & (resumed_at_s < asked_at_s)  # the stop belongs to an earlier change
+    known = (fast.spec_raised_at_s == asked_at_s) & (fast.all_ready_at_s >= ready_at_s) & ~before
+    stopped_at_s = np.where(pause_s > 0, resumed_at_s - pause_s, np.inf)
+    return np.where(known, np.maximum(np.minimum(ready_at_s, stopped_at_s) - asked_at_s, 0.0), np.nan)
 
 
 def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
@@ -172,6 +185,8 @@ def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
         last[name] = np.where(measured, np.vstack([was[1:], now]), was)
         usual[name] = np.where(measured, np.nan, getattr(slow.usual_rescale, name))
         usual[name][measured] = _usual(name, last[name][:, measured])
+    # The last ones may all be scale-downs, which start no worker.
+    usual["start_s"] = first_known(usual["start_s"], slow.usual_rescale.start_s)
     usual["delay_s"] = np.where(usual["pause_s"] == 0, _lasting_delay_s(slow), usual["delay_s"])
     return replace(slow, last_rescales=RescaleCost(**last), usual_rescale=RescaleCost(**usual))
 

@@ -23,6 +23,7 @@ from adapter.operations.rows import Row, TextSection
 from adapter.operations.tables import unbounded
 
 _COSTS = (  # name, setting, how many rescales have shown it, whether the setting is unset ("": it never is)
+    ("start", "worker_start_s", "measured_starts", "measures_start"),
     ("pause", "rescale_pause_s", "measured_pauses", ""),
     ("delay", "metric_delay_s", "measured_delays", "measures_delay"),
     ("warm up", "warm_up_s", "measured_warm_ups", "measures_warm_up"),
@@ -220,8 +221,9 @@ def _cost_origin(recorded: RecordedDecision, setting: str, shown: float) -> str:
     if setting == "metric_delay_s" and pauses >= LEAST_RESCALES and recorded.rule("rescale_pause_s") == 0:
         return f"; {'the default' if is_default else 'an earlier measurement'} counts while most rescales show no pause"
     until = f"is used until {LEAST_RESCALES} are measured"
-    if setting == "metric_delay_s":  # otherwise counts from the first rescale on
-        return f"; the longest {until}" if shown else "; the default is used until one is measured"
+    if setting in ("metric_delay_s", "worker_start_s"):  # count from the first rescale on
+        origin = "the default is used until one is measured" if is_default else "an earlier measurement counts"
+        return f"; the longest {until}" if shown else f"; {origin}"
     early = "the setting or longer" if setting == "rescale_pause_s" else "the configured"
     return f"; {'the default' if is_default else early} {until}"
 

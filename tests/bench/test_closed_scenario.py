@@ -7,12 +7,12 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from adapter.core.rules import POLICIES, Rules
+from adapter.core.rules import POLICIES, UNTIL_MEASURED, Rules
 from bench.scenario import END_S, NAMES, STEP_S, TICK_S, ScenarioTick, play
 
 CAPACITY = 100  # records/s a worker
 BALANCE, STEPPED = 1000, 1500
-START_S, PAUSE_S = int(Rules().worker_start_s), int(Rules().rescale_pause_s)
+START_S, PAUSE_S = int(UNTIL_MEASURED["worker_start_s"]), int(Rules().rescale_pause_s)
 
 
 @dataclass(frozen=True)

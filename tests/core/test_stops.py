@@ -170,8 +170,50 @@ def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
     assert found == pytest.approx(value, abs=2 * TICK_S)
 
 
+def requested(*sizes):
+    """The changes of a job whose workers are requested 45 s before they are ready."""
+    coming = list(sizes)
+
+    def change(running, second):
+        if second == 120:
+            running.workers = coming.pop(0)
+        running.more = lambda at_s: {"spec_workers": coming[0]} if 60 <= second < 120 else {}
+
+    return change
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 57.0])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param([9, 12], id="one scale-up"),
+        pytest.param([9, 12, 14, 16, 18], id="several"),
+        pytest.param([9, 20, 19, 18, 17, 16, 15], id="scale-downs after it"),
+    ],
+)
+def test_the_time_until_new_workers_are_ready_is_measured(pause_s, sizes):
+    """The first rescale comes before the samples rise steadily, and is not measured."""
+    found = learned(*[pause_s] * len(sizes), change=requested(*sizes), of="worker_start_s")
+    assert found == pytest.approx(45.0, abs=TICK_S)
+
+
+def test_a_job_that_stops_until_its_new_workers_are_ready_does_not_wait_for_them():
+    def rows(running):
+        ready = 0 if running.at_s < running.stopped_until_s else running.workers
+        return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=ready)
+
+    assert learned(*[57.0] * 4, rows=rows, of="worker_start_s") == 0.0
+
+
+def test_workers_that_never_become_ready_show_no_start():
+    def rows(running):
+        return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=9)
+
+    assert learned(*[57.0] * 4, rows=rows, of="worker_start_s") == UNTIL_MEASURED["worker_start_s"]
+
+
 @pytest.mark.parametrize("of", UNTIL_MEASURED)
-def test_a_delay_and_a_warm_up_that_are_set_stay(of):
+def test_a_cost_that_is_set_stays(of):
     assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **{of: 200.0}) == 200.0
 
 
@@ -181,8 +223,8 @@ def test_a_value_that_is_used_until_it_is_measured_stays_if_it_is_set(of):
     assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **set_to) == UNTIL_MEASURED[of]
 
 
-@pytest.mark.parametrize("of", UNTIL_MEASURED)
-def test_a_job_without_a_pause_keeps_the_other_settings(of):
+@pytest.mark.parametrize("of", ["warm_up_s", "metric_delay_s"])
+def test_a_job_without_a_pause_keeps_the_settings_that_a_pause_shows(of):
     assert learned(0.0, 0.0, 0.0, of=of) == UNTIL_MEASURED[of]
 
 

@@ -198,6 +198,7 @@ def costs(record, name):
 @pytest.mark.parametrize(
     ("name", "counted", "early"),
     [
+        ("start", "starts", "the longest"),
         ("pause", "pauses", "the default"),
         ("delay", "delays", "the longest"),
         ("warm up", "warm_ups", "the default"),
@@ -219,9 +220,17 @@ def test_a_delay_that_does_not_count_is_not_named_as_measured(delay_s, origin):
     assert f"1 rescale measured; {origin} counts while most rescales show no" in shown
 
 
+@pytest.mark.parametrize(("start_s", "origin"), [(30.0, "the default is used until"), (45.0, "an earlier measurement")])
+def test_a_start_counts_after_the_rescales_that_have_shown_it(start_s, origin):
+    record = growing(policy="drain")
+    (shown,) = costs(replace(record, record={**record.record, "rules.worker_start_s": start_s}), "start")
+    assert f"0 rescales measured; {origin}" in shown
+
+
 @pytest.mark.parametrize(
     ("name", "setting", "origin"),
     [
+        ("start", "worker_start_s", "as configured"),
         (
             "pause",
             "rescale_pause_s",
