@@ -61,7 +61,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     found = rescales(timeline, capacity.value, rules.scaling_exponent)
     start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
-    late = _configured_estimate("metric delay", _value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
+    late = _configured_estimate("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
     profile = replace(
         _profile(timeline, rules, (rate / capacity.value) ** (1 / rules.scaling_exponent), found),
         worker_capacity_records_per_s=capacity.value,
@@ -168,7 +168,7 @@ def _worker_start(found: tuple[Rescale, ...], rules: Rules) -> Estimate:
     seen = np.array([rescale.start_s for rescale in found if rescale.up and np.isfinite(rescale.start_s)])
     if not len(seen):
         source = "worker_start_s of the configuration: the history contains no worker start"
-        return _configured_estimate("worker start", _value_or_default(rules, "worker_start_s"), "s", source)
+        return _configured_estimate("worker start", value_or_default(rules, "worker_start_s"), "s", source)
     return _measured_estimate("worker start", "s", seen, "from desired to ready workers")
 
 
@@ -253,7 +253,7 @@ def _configured_estimate(name: str, value: float, unit: str, source: str) -> Est
     return Estimate(name=name, value=value, unit=unit, observations=0, source=source)
 
 
-def _value_or_default(rules: Rules, name: str) -> float:
+def value_or_default(rules: Rules, name: str) -> float:
     """The value of a parameter of UNTIL_MEASURED; the default while it is unset."""
     value: float | None = getattr(rules, name)
     return UNTIL_MEASURED[name] if value is None else value

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
+from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate, value_or_default
 from adapter.backtest.history import HistoryError
 from adapter.backtest.open_loop import metric_policies
 from adapter.backtest.report_charts import ACTUAL
@@ -26,7 +26,7 @@ _LEAST_UNKNOWN_RATIO = 0.01  # of the time; a smaller one gets a note only if it
 def trace_section(trace: Trace, profile: Profile, policies: Sequence[str], seed: int = 0, note: str = "") -> Section:
     """Policies and baselines on a recorded load. profile: of the size that the load needs, see trace.fit_profile."""
     job = CalibratedJob(profile=profile, rate_records_per_s=resample(trace), estimates=())
-    runs, target_s = simulate(job, policies, 0.0, seed), Rules().backlog_time_target_s
+    runs, target_s = simulate(job, policies, 0.0, seed), value_or_default(Rules(), "backlog_time_target_s")
     first = runs[policies[0]]
     return Section(
         title=f"{trace.name}, {profile.name}, metrics {profile.metric_delay_s:g} s late",
@@ -47,7 +47,7 @@ def history_section(
 
     If the history is not sufficient to simulate the job, the section states why.
     """
-    target_s = rules.backlog_time_target_s
+    target_s = value_or_default(rules, "backlog_time_target_s")
     (job, runs, note), actual = _simulated_job(timeline, rules, policies), _actual_track(timeline)
     return Section(
         title=timeline.workload,

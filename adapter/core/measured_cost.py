@@ -9,7 +9,9 @@ from adapter.core.rates import Mask
 from adapter.core.rescale_stop import RescaleCost
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
+from adapter.core.scale_down_cost import backlog_after_rescale_s
 
+_LONGEST_TARGET_S = 180.0
 _MOST_PAUSES = 4.0  # of the configured pause: a job that stops for longer after a rescale may be stuck
 
 
@@ -24,7 +26,7 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) ->
     learns = policy_has("waits_until_warm", rules)
     shown_s = np.minimum(shown_s, _MOST_PAUSES * rules.rescale_pause_s)
     start, delay, warm_up = rules.measures_start == 1, rules.measures_delay == 1, rules.measures_warm_up == 1
-    return replace(
+    measured = replace(
         rules,
         rescale_pause_s=np.where(
             learns, first_known(cost.pause_s, np.fmax(rules.rescale_pause_s, shown_s)), rules.rescale_pause_s
@@ -32,6 +34,18 @@ def with_measured_cost(rules: RuleColumns, cost: RescaleCost, shown_s: Array) ->
         worker_start_s=np.where(start, first_known(cost.start_s, rules.worker_start_s), rules.worker_start_s),
         metric_delay_s=np.where(delay, first_known(cost.delay_s, rules.metric_delay_s), rules.metric_delay_s),
         warm_up_s=np.where(warm_up, first_known(cost.warm_up_s, rules.warm_up_s), rules.warm_up_s),
+    )
+    return replace(measured, backlog_time_target_s=_target_s(measured))
+
+
+def _target_s(rules: RuleColumns) -> Array:
+    """The target of the backlog time; unset, at least the backlog of a rescale, which a scale-up would only exchange.
+
+    Late samples show a backlog that has grown since, so their delay lowers what the backlog of a rescale allows.
+    """
+    own_s = np.minimum(backlog_after_rescale_s(rules) - rules.metric_delay_s, _LONGEST_TARGET_S)
+    return np.where(
+        rules.measures_target == 1, np.fmax(rules.backlog_time_target_s, own_s), rules.backlog_time_target_s
     )
 
 

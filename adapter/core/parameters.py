@@ -147,6 +147,10 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
     return {
         **own,
         "safety": np.where(_PUBLISHED[policy], values["safety"], 1.0),
+        # A price of late minutes is one of minutes over a fixed target.
+        "measures_target": (
+            _MEASURING[policy] & np.isnan(values["backlog_time_target_s"]) & np.isnan(values["late_minute_price"])
+        ).astype(np.float64),
         "measures_warm_up": (_MEASURING[policy] & np.isnan(values["warm_up_s"])).astype(np.float64),
         "measures_start": (_MEASURING[policy] & np.isnan(values["worker_start_s"])).astype(np.float64),
         "measures_delay": (_MEASURING[policy] & np.isnan(values["metric_delay_s"])).astype(np.float64),

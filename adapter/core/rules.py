@@ -29,8 +29,8 @@ ORDERED = (  # the first parameter may not exceed the second; the consequence if
     ("sized_utilization_ratio", "safe_utilization_ratio", "a new size would be scaled up at once"),
     ("no_backlog_time_s", "significant_backlog_time_s", "the same backlog time would scale up and down"),
 )
-# What unset parameters are until `drain` measures them.
-UNTIL_MEASURED = {"warm_up_s": 120.0, "worker_start_s": 30.0, "metric_delay_s": 0.0}
+# What unset parameters are until `drain` measures them, and the target until it measures a longer backlog of a rescale.
+UNTIL_MEASURED = {"backlog_time_target_s": 60.0, "warm_up_s": 120.0, "worker_start_s": 30.0, "metric_delay_s": 0.0}
 
 
 def contradiction(order: tuple[str, str, str], lower: str, upper: str) -> str:
@@ -101,9 +101,10 @@ class Rules:
         None, "capacity of one worker, if known; otherwise it is measured while the workload is behind", gt=0
     )
 
-    backlog_time_target_s: float = _setting(
-        60.0,
-        "`drain` scales up only if the job would otherwise fall further behind than this, or never catch up",
+    backlog_time_target_s: float | None = _setting(
+        None,
+        "`drain` scales up only if the job would otherwise fall further behind than this, or never catch up; unset, "
+        f"{UNTIL_MEASURED['backlog_time_target_s']:g} s, or the backlog that a rescale makes if that is longer",
         gt=0,
         le=86_400,
     )
@@ -221,12 +222,7 @@ class Rules:
         le=86_400,
     )
     # S4-29 gives no number.
-    cooldown_down_s: float | None = _setting(
-        None,
-        "no scale-down until this long after a change",
-        ge=0,
-        le=86_400,
-    )
+    cooldown_down_s: float | None = _setting(None, "no scale-down until this long after a change", ge=0, le=86_400)
     latch_s: float | None = _setting(
         None, "time for which a target is held until it is enacted or exceeded", ge=0, le=86_400
     )

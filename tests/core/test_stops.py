@@ -212,6 +212,24 @@ def test_workers_that_never_become_ready_show_no_start():
     assert learned(*[57.0] * 4, rows=rows, of="worker_start_s") == UNTIL_MEASURED["worker_start_s"]
 
 
+@pytest.mark.parametrize(
+    ("pause_s", "rules", "target_s"),
+    [
+        pytest.param(20.0, {}, 60.0, id="a short backlog"),
+        pytest.param(57.0, {}, 57.0 + 180.0 / 4, id="a longer one"),
+        pytest.param(57.0, {"replay_s": 60.0}, 57.0 + 180.0 / 4 + 30.0, id="with a replay"),
+        pytest.param(57.0, {"metric_delay_s": 30.0}, 57.0 + 180.0 / 4 - 30.0, id="late metrics"),
+        pytest.param(57.0, {"metric_delay_s": 120.0}, 60.0, id="very late metrics"),
+        pytest.param(200.0, {}, 180.0, id="at most three minutes"),
+        pytest.param(57.0, {"late_minute_price": 1.0}, 60.0, id="a price of minutes over the target"),
+        pytest.param(57.0, {"policy": "beam-flink"}, 60.0, id="a policy that does not weigh a rescale"),
+    ],
+)
+def test_an_unset_target_is_the_backlog_that_a_rescale_makes_if_that_is_longer(pause_s, rules, target_s):
+    found = learned(*[pause_s] * 3, of="backlog_time_target_s", **{"warm_up_s": 180.0, "metric_delay_s": 0.0} | rules)
+    assert found == pytest.approx(target_s, abs=TICK_S / 2)
+
+
 @pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_cost_that_is_set_stays(of):
     assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **{of: 200.0}) == 200.0
