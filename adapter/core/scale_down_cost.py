@@ -16,7 +16,8 @@ from adapter.core.state import BUCKETS
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REVERSAL_WITHIN_S = 1800.0
 REVERSAL_WEIGHT = 2.0  # a scale-down that is reverted within that time counts this much more
-_WORTH_PAUSES, _WORTH_RANGE_S = 6.0, (60.0, 300.0)  # of the default of rescale_worth_s
+# The default of rescale_worth_s: of pauses of half a minute to a minute it is the same.
+_SHORT_PAUSES, _SHORT_WORTH_S, _LONG_PAUSES, _WORTH_RANGE_S = 6.0, 180.0, 3.0, (60.0, 300.0)
 # Removing a quarter of the workers takes four times as long to save the cost of a rescale.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
 _LEAST_HEADROOM = 0.05  # at a target utilization near 1 the backlog would never end
@@ -66,7 +67,8 @@ def default_worth_s(rules: RuleColumns, workers: Array) -> Array:
 
     It follows from the pause and, where both prices are set, from the price of the lateness after a rescale.
     """
-    own = np.clip(_WORTH_PAUSES * rules.rescale_pause_s, *_WORTH_RANGE_S)
+    short = np.minimum(_SHORT_PAUSES * rules.rescale_pause_s, _SHORT_WORTH_S)
+    own = np.clip(np.maximum(short, _LONG_PAUSES * rules.rescale_pause_s), *_WORTH_RANGE_S)
     second = rules.worker_hour_price * workers / 3600  # the price of a second of the whole job
     late = rules.late_minute_price * _late_after_rescale_s(rules) / 60
     lateness_s = np.divide(late, second, out=np.zeros(len(workers)), where=second > 0)

@@ -66,7 +66,8 @@ POLICIES = (
             "ineffective_block_s": 1800.0,
         },
         unset={
-            "rescale_worth_s": "6 × `rescale_pause_s`, at least 60 and at most 300; with both prices, more",
+            "rescale_worth_s": "6 × `rescale_pause_s` up to 180, for pauses over 60 s 3 × it, 60 to 300; "
+            "with both prices, more",
             "cooldown_up_s": "waits until the new workers are warm and measured",
         },
         backlog_time_target="backlog_time_target_s",
