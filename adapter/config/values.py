@@ -25,9 +25,9 @@ _RESERVED_LABELS = ("workload", "stage")  # labels that the adapter adds
 _REFUSED_KEYS = "password|passphrase|secret|cookie|jaas|authorization|token$"
 _NO_SECRET = {"not": {"pattern": re.sub("[a-z]", lambda found: f"[{found[0]}{found[0].upper()}]", _REFUSED_KEYS)}}
 _BROKER = re.compile(  # as librdkafka reads it; the protocol, if any, has to be security.protocol
-    r"((sasl_)?(plaintext|ssl)://)?([\w.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?", re.IGNORECASE
+    r"((sasl_)?(plaintext|ssl)://)?([\w.-]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{1,5})", re.IGNORECASE
 )
-_DEFAULT_PORT = 9092  # of librdkafka
+_USUAL_PORT = 9092  # what librdkafka takes for a missing port, whatever the listener has
 _SERVER_PROPERTIES = ("bootstrap.servers", "metadata.broker.list")
 
 
@@ -98,14 +98,17 @@ def _brokers(text: str) -> str:
     brokers = [broker for broker in map(str.strip, text.split(",")) if broker]
     invalid = [broker for broker in brokers if not _is_broker(broker)]
     if invalid or not brokers:
-        given = _shown_address(invalid[0] if invalid else text)
-        raise refusal(f"expected host:port, separated by commas, with ports from 1 to 65535, got {given}")
+        wrong = invalid[0] if invalid else text
+        completed = f"{wrong}:{_USUAL_PORT}"
+        fix = f"; write the port too, such as {completed}" if _is_broker(completed) else ""
+        expected = "expected host:port, separated by commas, with ports from 1 to 65535"
+        raise refusal(f"{expected}, got {_shown_address(wrong)}{fix}")
     return ",".join(brokers)  # librdkafka does not remove the blank of "a , b"
 
 
 def _is_broker(text: str) -> bool:
     found = _BROKER.fullmatch(text)
-    return found is not None and 1 <= int(found["port"] or _DEFAULT_PORT) <= 65535
+    return found is not None and 1 <= int(found["port"]) <= 65535
 
 
 def _pattern(text: str) -> str:

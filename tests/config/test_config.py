@@ -357,7 +357,7 @@ def test_files_in_settings_are_not_read(tmp_path: Path):
     text = f"""
 sources:
   prom: {{kind: prometheus, url: "https://p", bearer_token_file: {secret}, tls: {{ca_file: {tmp_path}/absent}}}}
-  kafka: {{kind: kafka, bootstrap_servers: a, properties_file: {secret}}}
+  kafka: {{kind: kafka, bootstrap_servers: "a:9092", properties_file: {secret}}}
 pipeline: {{checkpoint: /c, cert_file: {tmp_path}/absent, key_file: {secret}, token_file: {secret}}}
 serving:
   snapshot_token_file: {secret}

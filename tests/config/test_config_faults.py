@@ -47,7 +47,7 @@ def prometheus(settings: str) -> str:
 
 
 def kafka(settings: str) -> str:
-    return source(f"kind: kafka, bootstrap_servers: a, {settings}")
+    return source(f'kind: kafka, bootstrap_servers: "a:9092", {settings}')
 
 
 @pytest.mark.parametrize(
@@ -316,6 +316,10 @@ BROKERS = "sources.it.bootstrap_servers: expected host:port, separated by commas
         ("a:1 b:2", "'a:1 b:2'"),
         ("a:1;b:2", "'a:1;b:2'"),
         ("::1:9092", "'::1:9092'"),
+        ("kafka", "'kafka'; write the port too, such as kafka:9092 ("),
+        ("a:1, SSL://b", "'SSL://b'; write the port too, such as SSL://b:9092 ("),
+        ("[::1]", "'[::1]'; write the port too, such as [::1]:9092 ("),
+        ("kafka:", "'kafka:' ("),
         ("SSL://me:hunter2@a:1", "a text with @ that is not shown; user and password do not belong here"),
     ],
 )
@@ -330,9 +334,9 @@ def test_the_api_of_another_system_may_be_the_path_to_prometheus():
 @pytest.mark.parametrize(
     ("servers", "used"),
     [
-        ("kafka_0", "kafka_0"),
+        ("kafka_0:1", "kafka_0:1"),
         ("a.b-c:9092 , 10.0.0.1:9093,", "a.b-c:9092,10.0.0.1:9093"),
-        ("[2001:db8::1]:9092,[::1]", "[2001:db8::1]:9092,[::1]"),
+        ("[2001:db8::1]:9092,[::1]:9093", "[2001:db8::1]:9092,[::1]:9093"),
         ("PLAINTEXT://a:1,plaintext://b:2", "PLAINTEXT://a:1,plaintext://b:2"),
     ],
 )
