@@ -26,6 +26,7 @@ _LONGEST_SHOWN = 60  # characters of a value; a longer one hides the message
 _WIDEST_NUMBER_BITS = 128  # Python refuses to print very long integers
 
 _QUANTITY = re.compile(r"(?P<number>[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>s|m|min|h|d|)")
+_PERCENTAGE = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?) *%")
 _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 _PERCENT = 100
@@ -188,14 +189,16 @@ def _fix(error: ErrorDetails) -> str:
     if name.endswith("_ratio") and context.get("le") == 1 and 2 <= given <= _PERCENT:
         return f"; write {given / _PERCENT:g} for {given:g} %"
     if kind in ("float_type", "int_type") and isinstance(given, str):
-        return _number_hint(given, in_seconds=name.endswith("_s"))
+        return _number_hint(given, name)
     return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""
 
 
-def _number_hint(text: str, *, in_seconds: bool) -> str:
-    """The fix for a text that looks like a number or a duration. YAML reads 1e3 as text."""
+def _number_hint(text: str, name: str) -> str:
+    """The fix for a text that looks like a number, a duration or a percentage. YAML reads 1e3 as text."""
+    if (percentage := _PERCENTAGE.fullmatch(text)) and name.endswith("_ratio"):
+        return f"; write {float(percentage['number']) / _PERCENT:g} for {text}"
     found = _QUANTITY.fullmatch(text)
-    if found is None or (found["unit"] and not in_seconds):
+    if found is None or (found["unit"] and not name.endswith("_s")):
         return ""
     number = f"{float(found['number']) * _UNITS_S[found['unit']]:.12g}"
     how = "the seconds without a unit" if found["unit"] else "without quotes"

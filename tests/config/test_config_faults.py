@@ -592,13 +592,16 @@ def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
         ('max_workers: "8"', "expected a whole number, got '8'; write 8, without quotes (c"),
         ("backlog_time_target_s: 1m", "got '1m'; write 60, the seconds without a unit (c"),
         ("warm_up_s: 1.5 h", "got '1.5 h'; write 5400, the seconds without a unit (c"),
+        ("target_utilization_ratio: 80%", "expected a number, got '80%'; write 0.8 for 80% (c"),
+        ("target_utilization_ratio: 87.5 %", "got '87.5 %'; write 0.875 for 87.5 % (c"),
+        ("max_workers: 80%", "got '80%' (c"),
         ("max_workers: 5m", "got '5m' (c"),
         ("warm_up_s: soon", "got 'soon' (c"),
         ("warm_up_s: 1e400", "got '1e400' (c"),
         ("warm_up_s: 1e-9", "got '1e-9' (c"),
     ],
 )
-def test_a_text_that_looks_like_a_number_or_a_duration_is_refused_with_the_number(setting: str, sentence: str):
+def test_a_text_that_looks_like_a_number_is_refused_with_the_number(setting: str, sentence: str):
     assert sentence in refusal_of(workload(f"rules: {{{setting}}}"))
 
 
