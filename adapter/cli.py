@@ -215,7 +215,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         "backtest"
     ),
     from_: Annotated[
-        str, typer.Option("--from", metavar="TIME", help="With --config: 2026-11-14T08:00:00Z, or -7d.")
+        str,
+        typer.Option("--from", metavar="TIME", help="With --config: 2026-11-14T08:00:00Z, a date (0 h UTC), or -7d."),
     ] = "-7d",
     to: Annotated[str, typer.Option(metavar="TIME", help="With --config: a time, or now.")] = "now",
     workload: Annotated[

@@ -35,6 +35,7 @@ _ADVICE = (
     "the workload's `read` (docs/backtest.md)"
 )
 _AGO = re.compile(r"-(\d+(?:\.\d+)?)([smhdw])")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _YEAR_10000_S = 253_402_300_800.0
 
@@ -61,7 +62,7 @@ class RecordedHistory:
 
 
 def instant(option: str, text: str, now_s: float) -> float:
-    """A time as Unix seconds: RFC 3339 with its zone, "-7d" before now (s, m, h, d, w), or "now".
+    """A time as Unix seconds: RFC 3339 with its zone, a date (0 h UTC), "-7d" before now (s, m, h, d, w), or "now".
 
     Raises HistoryError, which names the option.
     """
@@ -154,7 +155,7 @@ def read(
 
 
 def _instant(text: str, now_s: float) -> float | None:
-    """Parse a time into Unix seconds; None if it is invalid or has no time zone."""
+    """Parse a time into Unix seconds; None if it is invalid, or has a time of the day and no time zone."""
     if text == "now":
         return now_s
     if (ago := _AGO.fullmatch(text)) is not None:
@@ -163,6 +164,8 @@ def _instant(text: str, now_s: float) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
+    if _DATE.fullmatch(text):
+        moment = moment.replace(tzinfo=UTC)
     return None if moment.tzinfo is None else moment.timestamp()
 
 

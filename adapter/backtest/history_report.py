@@ -30,7 +30,7 @@ _LATENESS = (
 class ReportOptions:
     """The options of `backtest` that concern a report."""
 
-    start: str  # RFC 3339, "-7d" or "now", as `end`
+    start: str  # RFC 3339, a date, "-7d" or "now", as `end`
     end: str = "now"
     workloads: tuple[str, ...] = ()  # "namespace/name"; all if empty
     policies: tuple[str, ...] = ()  # those of the configuration if empty

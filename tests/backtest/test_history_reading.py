@@ -82,13 +82,15 @@ def past_of(answer: Answer, ticks: range = TICKS, *only: str, config: Config = C
         ("-2w", NOW_S - 14 * 86_400),
         ("2025-12-31T23:00:00Z", NOW_S - 3600),
         ("2026-01-01T01:00:00+01:00", NOW_S),
+        ("2026-01-01", NOW_S),
+        ("2025-12-31", NOW_S - 86_400),
     ],
 )
 def test_a_time_is_absolute_or_relative(text: str, at_s: float) -> None:
     assert instant("--to", text, NOW_S) == at_s
 
 
-@pytest.mark.parametrize("text", ["yesterday", "7d", "-7", "2026-01-01T00:00:00", "", "-7dd"])
+@pytest.mark.parametrize("text", ["yesterday", "7d", "-7", "2026-01-01T00:00:00", "2026-02-30", "20260101", "", "-7dd"])
 def test_an_invalid_time_or_one_without_zone_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(HistoryError, match=r"^--to: expected a time such as 2026-11-14T08:00:00Z, -7d or now"):
         instant("--to", text, NOW_S)
