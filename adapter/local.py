@@ -91,9 +91,8 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
                 fleet.follow(address)
 
         decided = view.watch(stop, ends_s, follow)
-        view.print_line(
-            terminal.summary(view.snapshot(), fleet.worker_counts() if fleet else {}, time.monotonic() - began_s)
-        )
+        ran_s = min(time.monotonic(), ends_s) - began_s  # without the time that the end itself takes
+        view.print_line(terminal.summary(view.snapshot(), fleet.worker_counts() if fleet else {}, ran_s))
         if not (decided or stop.is_set()):
             raise SetupError(_without_decision(ends_s - began_s, Path(log_of(config))))
 

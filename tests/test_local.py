@@ -150,7 +150,7 @@ def test_a_signal_while_spark_starts_ends_it_and_it_says_so_at_once(tmp_path: Pa
 def test_it_ends_by_itself_with_a_summary(tmp_path: Path) -> None:
     with running(tmp_path, "--for", "90s", "--port", "0") as run:
         run.assert_clean_end()
-        assert re.search(r"\d workloads, \d+ rescales?$", run.printed, re.MULTILINE), run.printed
+        assert re.search(r"^1 min 30 s, \d workloads, \d+ rescales?$", run.printed, re.MULTILINE), run.printed
 
 
 def test_a_fault_is_shown_before_the_first_decision(tmp_path: Path) -> None:

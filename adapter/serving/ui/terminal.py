@@ -53,7 +53,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     """
     entries = snapshot.entries if snapshot is not None else ()
     changes = sum(len(counts) - 1 for counts in moves.values())
-    lines = [f"{view.duration(ran_s)}, {counted(len(entries), 'workload')}, {counted(changes, 'rescale')}"]
+    lines = [f"{_whole(ran_s)}, {counted(len(entries), 'workload')}, {counted(changes, 'rescale')}"]
     width = max((len(entry.decision.workload) for entry in entries), default=0)
     for entry in entries:
         decision = entry.decision
@@ -61,6 +61,14 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
     if not entries:
         lines.append("  nothing was decided yet")
     return "\n".join(lines)
+
+
+def _whole(ran_s: float) -> str:
+    """A duration to the second, so that the time given with `--for` is recognizable."""
+    minutes, seconds = divmod(round(ran_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = {"h": hours, "min": minutes, "s": seconds}
+    return " ".join(f"{value} {unit}" for unit, value in parts.items() if value) or "0 s"
 
 
 def _align(rows: Sequence[WorkloadRow], width: int) -> tuple[list[Text], list[Text]]:

@@ -84,13 +84,28 @@ def test_the_summary_has_each_workload_with_its_sizes_and_last_reason() -> None:
     text = summary(
         snapshot(decision("demo/sine", required_workers=6.0), decision()),
         {"demo/sine": (4, 8, 6), "demo/steady": (4,)},
-        120.0,
+        120.3,
     )
 
     first, sine, steady = text.splitlines()
     assert first == "2 min, 2 workloads, 2 rescales"
     assert sine.startswith("  demo/sine    workers 4 → 8 → 6  Holding 6 workers")
     assert steady.startswith("  demo/steady  workers 4  Holding 4 workers")
+
+
+@pytest.mark.parametrize(
+    ("ran_s", "text"),
+    [
+        (0.2, "0 s"),
+        (90.0, "1 min 30 s"),
+        (150.0, "2 min 30 s"),
+        (599.7, "10 min"),
+        (3660.0, "1 h 1 min"),
+        (7205.0, "2 h 5 s"),
+    ],
+)
+def test_the_summary_begins_with_the_duration_to_the_second(ran_s: float, text: str) -> None:
+    assert summary(None, {}, ran_s).startswith(f"{text}, ")
 
 
 def test_a_long_list_of_sizes_is_shortened_in_its_middle() -> None:
