@@ -125,11 +125,35 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
         return Estimate(
             name="worker capacity", value=most, unit="records/s", observations=int(clean.sum()), source=source
         )
+    cause = _unknown_signals(timeline) or _unclean(timeline)
     raise HistoryError(
-        f"{timeline.workload}: the capacity of a worker is unknown because throughput or workers are; read "
-        "processed_records and ready_workers with a `match` that fits their series, or set "
+        f"{timeline.workload}: the capacity of a worker is unknown because {cause}, or set "
         "worker_capacity_records_per_s"
     )
+
+
+def _unknown_signals(timeline: Timeline) -> str:
+    """Which signals that show the capacity have no value at all, and what to do; "" if all have one."""
+    both = {
+        "throughput": ("processed_records", timeline.throughput_records_per_s),
+        "workers": ("ready_workers", timeline.workers),
+    }
+    lost = {name: signal for name, (signal, values) in both.items() if not np.isfinite(values).any()}
+    if not lost:
+        return ""
+    verb = "are" if "workers" in lost else "is"
+    return f"{' and '.join(lost)} {verb} unknown; read {' and '.join(lost.values())} with a `match` that fits"
+
+
+def _unclean(timeline: Timeline) -> str:
+    """Why known throughput and workers do not show the capacity, and what to do."""
+    clean = int(_clean(timeline).sum())
+    if clean < _LEAST:
+        return (
+            f"it follows from {_LEAST} ticks with known throughput and workers, more than {_CLEAN_S:g} s after a "
+            f"rescale, and the history has {clean}; choose a longer period"
+        )
+    return "the job has no workers or processes no records; choose a period in which it runs"
 
 
 def _clean(timeline: Timeline) -> Mask:

@@ -215,9 +215,23 @@ def test_without_an_outage_none_is_reported(whole_day: CalibratedJob) -> None:
     assert "input not recorded" not in estimates(whole_day)
 
 
-def test_without_workers_the_capacity_is_an_error() -> None:
-    with pytest.raises(HistoryError, match="the capacity of a worker is unknown"):
-        calibrate(timeline_of(busy_day(), without=WORKERS), RULES)
+THROUGHPUT = ("processed_records", "backlog_records")
+RESTLESS = PastJob(load=lambda at_s: 500.0, sizes={at_s: 10 + at_s // 60 % 2 for at_s in range(0, HOURS_3, 60)})
+
+
+@pytest.mark.parametrize(
+    ("job", "without", "cause"),
+    [
+        (busy_day(), WORKERS, "workers are unknown; read ready_workers with a `match` that fits, or set w"),
+        (busy_day(), THROUGHPUT, "throughput is unknown; read processed_records with a `match` that fits, or set w"),
+        (busy_day(), (*WORKERS, *THROUGHPUT), "throughput and workers are unknown; read processed_records and ready"),
+        (RESTLESS, (), r"after a rescale, and the history has [0-7]; choose a longer period, or set w"),
+        (PastJob(load=lambda at_s: 0.0, sizes={0: 10}), (), "processes no records; choose a period in which it runs"),
+    ],
+)
+def test_the_cause_of_an_unknown_capacity_is_named(job: PastJob, without: tuple[str, ...], cause: str) -> None:
+    with pytest.raises(HistoryError, match=f"the capacity of a worker is unknown because .*{cause}"):
+        calibrate(timeline_of(job, without=without), replace(RULES, worker_capacity_records_per_s=None))
 
 
 def test_counters_that_move_once_a_minute_are_read_at_their_own_pace() -> None:
