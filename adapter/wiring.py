@@ -24,7 +24,7 @@ from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.serving.ui.view import Changes
-from adapter.sources import kafka, needs, prometheus_plan
+from adapter.sources import kafka, needs, precedence, prometheus_plan
 from adapter.stop_signals import is_stopping, stop_event
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
-HINTS = (needs.hints, unused_parameters)
+HINTS = (needs.hints, unused_parameters, precedence.unread_sources)
 
 log = structlog.get_logger(__name__)
 

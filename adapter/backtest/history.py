@@ -21,7 +21,7 @@ from adapter.errors import AdapterError, SourceError
 from adapter.options import UNITS_S
 from adapter.sources import Source
 from adapter.sources.factory import open_source
-from adapter.sources.precedence import sources_of, with_source
+from adapter.sources.precedence import read_sources, with_source
 from adapter.sources.sample_table import FAULT, samples_by_tick
 
 MOST_TICKS = 200_000  # about five weeks of 15 s
@@ -180,9 +180,8 @@ def _with_longer_deadlines(config: Config) -> Config:
 
 def _sources_with_past(config: Config) -> tuple[list[str], list[str]]:
     """The sources of the workloads and fleets that store past values, and a sentence about each of the others."""
-    named = {name for workload in config.workloads for each in workload.read for name in sources_of(config, each)}
-    named |= {fleet.source for fleet in config.fleets}
-    read = {name: source for name, source in config.sources.items() if name in named or source.kind == "kubernetes"}
+    wanted = read_sources(config)
+    read = {name: source for name, source in config.sources.items() if name in wanted}
     names = [name for name, source in read.items() if source.kind in KINDS_WITH_PAST]
     notes = [
         f"{name} ({source.kind}) stores no past values: its signals are not in the report"

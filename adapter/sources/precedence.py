@@ -1,4 +1,4 @@
-"""The precedence of a workload's sources, as a column of its samples."""
+"""The sources that are read, and their precedence as a column of the samples of a workload."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapter.config import AnyReading, Config, KubernetesSource, PravegaSource
+from adapter.config.faults import Fault
 from adapter.sources.sample_table import names_in
 
 UNNAMED = 1_000  # rank of a source that no entry of `read` names, such as that of a fleet
@@ -18,6 +19,22 @@ def sources_of(config: Config, reading: AnyReading) -> tuple[str, ...]:
     source = config.sources[reading.source]
     rates = source.prometheus if isinstance(source, PravegaSource) else None
     return (reading.source,) if rates is None else (reading.source, rates)
+
+
+def read_sources(config: Config) -> set[str]:
+    """The sources that the workloads and fleets read. A kubernetes source concerns every workload."""
+    named = {name for workload in config.workloads for each in workload.read for name in sources_of(config, each)}
+    named |= {fleet.source for fleet in config.fleets}
+    return named | {name for name, source in config.sources.items() if isinstance(source, KubernetesSource)}
+
+
+def unread_sources(config: Config) -> list[str]:
+    """A sentence for each source that no workload or fleet reads. Without workloads and fleets nothing is read."""
+    if not (config.workloads or config.fleets):
+        return []
+    unread = config.sources.keys() - read_sources(config)
+    text = "no workload or fleet reads this source; name it in a `read` or a fleet, or remove it"
+    return [Fault(("sources", name), text).sentence() for name in config.sources if name in unread]
 
 
 def ranks(config: Config, source: str) -> dict[str, int]:
