@@ -13,7 +13,7 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.config import Config
-from adapter.config.settings import unused_parameters
+from adapter.config.settings import expired_pauses, unused_parameters
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
 from adapter.pipeline.java import check_java
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
-HINTS = (needs.hints, unused_parameters, precedence.unread_sources)
+HINTS = (needs.hints, unused_parameters, expired_pauses, precedence.unread_sources)
 
 log = structlog.get_logger(__name__)
 

@@ -145,6 +145,15 @@ def test_a_warning_reads_as_a_fault_and_has_its_line(
     assert warning.endswith(f"({file} line 2)")
 
 
+def test_check_warns_of_what_has_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = VALUES.replace("sources: {", "sources: {spare: {kind: trace, file: /usr/spare}, ")
+    text = text.replace("name: orders\n", "name: orders\n      pause: {direction: up, until: 2026-01-31T18:00:00Z}\n")
+    assert checked(tmp_path / "values.yaml", text) == 0
+    printed = capsys.readouterr().err
+    assert "backlog-adapter: warning: config.sources.spare: no workload or fleet reads this source;" in printed
+    assert "backlog-adapter: warning: config.workloads[0].pause.until: is in the past, so scaling is not" in printed
+
+
 def test_check_accepts_the_lives_of_certificates_in_chart_values(tmp_path: Path) -> None:
     """The chart adds the Lease and the Service that an issuer needs."""
     file = tmp_path / "values.yaml"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, fields
+from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,6 +118,18 @@ def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
         fix = "remove it unless an annotation of its HPA selects the other"
         present = f"the policy here is {' or '.join(policies)}"
         yield Fault(path, f"changes sizes only with the policy {' or '.join(users)}, and {present}; {fix}")
+
+
+def expired_pauses(config: "Config") -> list[str]:
+    """A sentence for each pause that has ended, because its author may expect that scaling is still paused."""
+    pauses: list[tuple[Path, Pause | None]] = [
+        *((("workloads", at), workload.pause) for at, workload in enumerate(config.workloads)),
+        *((("fleets", at), fleet.pause) for at, fleet in enumerate(config.fleets)),
+    ]
+    ends = ((path, pause.until) for path, pause in pauses if pause is not None and pause.until is not None)
+    text = "is in the past, so scaling is not paused; remove the pause, or set a later end"
+    now = datetime.now(UTC)
+    return [Fault((*path, "pause", "until"), text).sentence() for path, until in ends if until <= now]
 
 
 def rule_book(config: "Config") -> RuleBook:

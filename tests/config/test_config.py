@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import unused_parameters
+from adapter.config.settings import expired_pauses, unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -287,6 +287,27 @@ def test_an_unused_parameter_is_reported_with_both_policies():
         "rules.forecast_cap_ratio: changes sizes only with the policy drain or netflix, and the policy here is varga; "
         "remove it unless an annotation of its HPA selects the other"
     ]
+
+
+@pytest.mark.parametrize(
+    ("pause", "ended"),
+    [
+        ("{direction: both, until: 2026-01-31T18:00:00Z}", True),
+        ("{direction: up, until: 2999-01-31T18:00:00Z}", False),
+        ("{direction: up}", False),
+        ("null", False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("part", "entry"),
+    [("workloads", "read: [{source: kafka, group: g, topics: [t]}]"), ("fleets", "source: kafka, groups: '.*'")],
+)
+def test_a_pause_that_has_ended_is_named(pause: str, ended: bool, part: str, entry: str):
+    sources = 'sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}\npipeline: {checkpoint: /c}'
+    found = expired_pauses(parse(f"{sources}\n{part}: [{{name: a, {entry}, pause: {pause}}}]", "c.yaml"))
+
+    text = "is in the past, so scaling is not paused; remove the pause, or set a later end"
+    assert found == [f"{part}[0].pause.until: {text}"] * ended
 
 
 def test_equal_rules_are_one_object():
