@@ -129,6 +129,8 @@ def _opened_rows(without: UnboundedDecision) -> Iterator[Row]:
 
 def _target_without(without: UnboundedDecision) -> str:
     then = without.then
+    if then == without.name:  # NoDataYet is also the gate of a policy that has no size
+        return "the policy could not decide either: its inputs are unknown"
     if without.required_workers is None:
         return f"there would still be no number{f', because of {then}' if then else ''}"
     return f"the target would be {number(without.required_workers)}{f', and {then} would hold it' if then else ''}"

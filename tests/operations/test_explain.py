@@ -62,6 +62,14 @@ def test_a_workload_without_any_sample_has_unknown_workers_and_no_number():
     assert "there would still be no number, because of WorkersUnknown" in section(record, "What would change")
 
 
+@pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "segments"])
+def test_no_gate_is_the_cause_of_what_happens_without_it(policy):
+    record = record_of(steady(1, throughput=1000, growth=200, backlog=5000, partitions=48), book(policy=policy))
+    changing = section(record, "What would change")
+    assert "> decided by         NoDataYet" in changing
+    assert "without NoDataYet             the policy could not decide either: its inputs are unknown" in changing
+
+
 def test_gates_and_bounds_stand_in_their_order_and_lead_to_the_target():
     recorded = replay(growing(max_workers=12, max_step_up_workers=4))
     gates, bounds = gate_table(recorded), bound_table(recorded)
