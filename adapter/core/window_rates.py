@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adapter.core.commit_steps import waiting_records
 from adapter.core.forecast import STEP_S, steady_rise
 from adapter.core.gates import settle_s
 from adapter.core.rates import (
@@ -66,8 +67,10 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
     stuck = now.stuck_backlog_records > 0
-    seen = np.where(near, fast.backlog, np.nan)
-    unusable = stuck | _contradicts_backlog(np.where(far, fast.backlog, np.nan), processed - appended, rules)
+    backlog = np.where(far, fast.backlog, np.nan)
+    seen = np.where(near, backlog, np.nan)
+    waiting = np.where(near, waiting_records(backlog, np.where(far, fast.processed, np.nan)), np.nan)
+    unusable = stuck | _contradicts_backlog(backlog, processed - appended, rules)
     arriving = np.where(unusable, np.nan, arriving)
     growth = _growth(fast, near, least_s, arriving - throughput)
     arriving = first_known(arriving, np.where(unusable, np.nan, meanwhile))
@@ -82,10 +85,10 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         progressed=_progressed(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
-        rising=is_rising(fast.at_s, fast.backlog, near) | (np.isfinite(seen).sum(axis=0) < 2),
-        falling=is_rising(fast.at_s, -fast.backlog, near),
+        rising=is_rising(fast.at_s, waiting, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        falling=is_rising(fast.at_s, -waiting, near),
         backlog_records=fast.backlog[-1],
-        lowest_backlog_records=np.fmin.reduce(seen, axis=0),
+        lowest_backlog_records=np.fmin.reduce(waiting, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
     )

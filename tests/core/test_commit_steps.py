@@ -1,11 +1,13 @@
 """Offsets that are committed in steps look like a backlog. It is no reason for more workers."""
 
 from functools import cache
+from math import nan
 
 import numpy as np
 import pytest
-from builders import JOB, Fluid, book, counts, history, job, tick
+from builders import JOB, Fluid, book, column, counts, history, job, tick
 
+from adapter.core.commit_steps import waiting_records
 from adapter.core.decisions import Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
@@ -72,16 +74,14 @@ SETTINGS = {
 }
 
 
-@cache
-def sizes_after_a_step(interval_s, setting, before):
-    """The workers that jobs, which commit at different times, have half an hour after a step of the input."""
-    jobs = {phase_s: Fluid(lambda at_s: before if at_s < STEP_AT_S else STEP_TO, each=EACH) for phase_s in PHASES_S}
-    state, book = EMPTY, RuleBook(by_workload={f"shop/{phase_s}": SETTINGS[setting] for phase_s in PHASES_S})
-    committed = dict.fromkeys(PHASES_S, 0.0)
-    for at_s in range(0, 2 * STEP_AT_S):
+def committed_each(interval_s, jobs, rules, until_s, **facts):
+    """Run jobs, by the time of their first commit, that commit every interval_s; yields after each tick."""
+    state, book = EMPTY, RuleBook(by_workload={f"shop/{phase_s}": rules for phase_s in jobs})
+    committed, commits = dict.fromkeys(jobs, 0.0), dict.fromkeys(jobs, 0)
+    for at_s in range(0, until_s):
         for phase_s, running in jobs.items():
-            if (at_s - phase_s) % interval_s == 0:
-                committed[phase_s] = running.processed
+            if (at_s - phase_s) // interval_s >= commits[phase_s]:
+                committed[phase_s], commits[phase_s] = running.processed, commits[phase_s] + 1
         if at_s % 15 == 0:
             seen = [
                 job(
@@ -90,14 +90,24 @@ def sizes_after_a_step(interval_s, setting, before):
                     processed_records=committed[phase_s],
                     appended_records=running.appended,
                     backlog_records=running.appended - committed[phase_s],
+                    **facts,
                 )
                 for phase_s, running in jobs.items()
             ]
             state, decided = advance(state, tick(float(at_s), *seen), book)
             for each in rows(decided):
                 jobs[int(each.workload.removeprefix("shop/"))].scale(each.required_workers)
+            yield
         for running in jobs.values():
             running.run(1)
+
+
+@cache
+def sizes_after_a_step(interval_s, setting, before):
+    """The workers that jobs, which commit at different times, have half an hour after a step of the input."""
+    jobs = {phase_s: Fluid(lambda at_s: before if at_s < STEP_AT_S else STEP_TO, each=EACH) for phase_s in PHASES_S}
+    for _ in committed_each(interval_s, jobs, SETTINGS[setting], 2 * STEP_AT_S):
+        pass
     return [running.workers for running in jobs.values()]
 
 
@@ -107,6 +117,33 @@ def sizes_after_a_step(interval_s, setting, before):
 @pytest.mark.parametrize("before", [INPUT, 0.0])
 def test_drain_follows_a_step_of_the_input_whenever_offsets_are_committed(interval_s, setting, before):
     assert min(sizes_after_a_step(interval_s, setting, before)) >= 15
+
+
+WAVE_S = 2 * 3600.0
+
+
+@cache
+def needed_workers(interval_s):
+    """The mean workers of jobs without utilization that commit at different times, and the longest backlog time."""
+    jobs = {
+        phase_s: Fluid(lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S), workers=12, each=100.0, pause_s=10.0)
+        for phase_s in (0, 3, 9)
+    }
+    workers, behind_s = [], 0.0
+    for _ in committed_each(interval_s, jobs, Rules(policy="drain"), int(2 * WAVE_S), partitions=24.0):
+        workers.append([running.workers for running in jobs.values()])
+        waits = max((running.appended - running.processed) / running.load(running.at_s) for running in jobs.values())
+        behind_s = max(behind_s, waits)
+    return np.mean(workers, axis=0), behind_s
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("interval_s", [30, 60, 59.7, 61.3])
+def test_rare_commits_need_few_more_workers_without_utilization(interval_s):
+    """A backlog that commits leave, and that falls as they drift relative to the ticks, shows no full workers."""
+    workers, behind_s = needed_workers(interval_s)
+    assert max(workers) < 1.2 * max(needed_workers(5)[0])
+    assert behind_s < 90
 
 
 @pytest.mark.simulation
@@ -139,3 +176,29 @@ def test_a_job_that_stops_is_stuck_soon_and_stays_so(interval_s, rate_window_s):
     found = history([sample(float(at_s)) for at_s in range(0, 2401, 15)], book(rate_window_s=rate_window_s))
     assert {d.reason for d in found if 300 <= d.at_s <= 1800} <= {Reason.HOLD, Reason.DOWN, Reason.NOT_ENACTED}
     assert {d.reason for d in found if d.at_s >= 2010} == {Reason.STUCK}
+
+
+# Counters of processed records, read at each tick, in which 150 records arrive: those that certainly wait.
+WAITING = {
+    "a commit processes all": ([0, 0, 0, 450, 450, 450, 900], 0, [nan, nan, nan, nan, 0, 0, nan]),
+    "commits leave a backlog": ([0, 0, 0, 450, 450, 450, 900], 200, [nan, nan, nan, nan, 50, 50, nan]),
+    "a backlog falls": ([0, 0, 600, 600, 600, 1200, 1200], 900, [nan, nan, nan, 450, 450, nan, 300]),
+    "members of a group are read at two points": ([0, 0, 150, 300, 300, 300, 450], 0, [nan] * 4 + [0, 0, nan]),
+    "the first sample after a gap": ([0, 0, nan, 300, 300, 450, 450], 0, [nan] * 6 + [150]),
+    "the counter rises at every tick": ([0, 150, 300, 450, 600, 750, 900], 30, [30] * 7),
+    "one interruption": ([0, 150, 300, 300, 300, 300, 900], 30, [30, 30, 30, 180, 330, 480, 30]),
+    "the counter never rises": ([0, 0, 0, 0, 0, 0, 0], 30, [30, 180, 330, 480, 630, 780, 930]),
+}
+
+
+@pytest.mark.parametrize(("processed", "before", "expected"), WAITING.values(), ids=WAITING)
+def test_what_was_processed_since_the_last_commit_does_not_wait(processed, before, expected):
+    counter = column(*processed)[:, None]
+    backlog = before + 150.0 * np.arange(len(counter))[:, None] - counter
+    assert waiting_records(backlog, counter)[:, 0] == pytest.approx(column(*expected), nan_ok=True)
+
+
+def test_a_backlog_that_is_scraped_rarely_waits():
+    """Without new samples, input and progress stand still together."""
+    backlog, counter = column(900, 900, 600, 600, 300, 300)[:, None], column(0, 0, 600, 600, 1200, 1200)[:, None]
+    assert np.array_equal(waiting_records(backlog, counter), backlog)

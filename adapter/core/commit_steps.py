@@ -1,0 +1,47 @@
+"""The backlog of a consumer that commits more rarely than it is read: what it has processed since does not wait."""
+
+import numpy as np
+
+from adapter.core.rates import Mask
+from adapter.core.samples import Array
+
+
+def waiting_records(backlog: Array, processed: Array) -> Array:
+    """The backlog at each point without what accumulates between two commits; NaN where it is unknown.
+
+    backlog, and processed, the counter of processed records: shape (points, rows), oldest first, NaN where not usable.
+    """
+    return np.where(_commits_in_steps(backlog, processed), _backlog_at_commits(backlog, processed), backlog)
+
+
+def _commits_in_steps(backlog: Array, processed: Array) -> Mask:
+    """Whether the counter stands still between steps, while records arrive; shape (rows,).
+
+    A single interruption is no step. A counter that stands still with the input is scraped rarely, and its backlog is
+    of the same time.
+    """
+    rose = np.diff(processed, axis=0) > 0
+    stands = (np.diff(processed, axis=0) <= 0) & (np.diff(backlog, axis=0) > 0)
+    stops = stands[:1].sum(axis=0) + (stands[1:] & ~stands[:-1]).sum(axis=0)
+    alone = ~(rose[1:] & rose[:-1]).any(axis=0)
+    steps: Mask = rose.any(axis=0) & ((stops > 1) | ((stops == 1) & alone))
+    return steps
+
+
+def _backlog_at_commits(backlog: Array, processed: Array) -> Array:
+    """The records that certainly waited at the last commit, at the points that show no commit; NaN before the first.
+
+    A commit was after the point before the one that shows it: what was appended until then waited, unless it is
+    committed. The members of a consumer group may commit at the same time, and be read at two points.
+    """
+    rose = np.vstack([np.zeros_like(processed[:1]), np.diff(processed, axis=0)]) > 0
+    once, twice = (_shift(backlog + processed, points) for points in (1, 2))
+    before = np.where(rose & (_shift(rose, 1) == 1), twice, once)
+    last = np.maximum.accumulate(np.where(rose, np.arange(len(rose))[:, None], 0), axis=0)
+    waited = np.maximum(np.take_along_axis(before, last, axis=0) - processed, 0.0)
+    return np.where(rose, np.nan, waited)
+
+
+def _shift(values: Array | Mask, points: int) -> Array:
+    """The values of some points earlier; NaN where there are none."""
+    return np.vstack([np.full((points, values.shape[1]), np.nan), values])[: len(values)]
