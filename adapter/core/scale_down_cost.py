@@ -16,8 +16,8 @@ from adapter.core.state import BUCKETS
 DOWNS_DOUBLE = 4.0  # scale-downs of the last day that double the cost of the next one
 REVERSAL_WITHIN_S = 1800.0
 REVERSAL_WEIGHT = 2.0  # a scale-down that is reverted within that time counts this much more
-# The default of rescale_worth_s: of pauses of half a minute to a minute it is the same.
-_SHORT_PAUSES, _SHORT_WORTH_S, _LONG_PAUSES, _WORTH_RANGE_S = 6.0, 180.0, 3.0, (60.0, 300.0)
+# The default of rescale_worth_s: it is the same for pauses of 30 to 72 s.
+_SHORT_PAUSES, _SHORT_WORTH_S, _LONG_PAUSES, _WORTH_RANGE_S = 6.0, 180.0, 2.5, (60.0, 300.0)
 # Removing a quarter of the workers takes four times as long to save the cost of a rescale.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
 _LEAST_HEADROOM = 0.05  # at a target utilization near 1 the backlog would never end

@@ -66,7 +66,7 @@ POLICIES = (
             "ineffective_block_s": 1800.0,
         },
         unset={
-            "rescale_worth_s": "6 × `rescale_pause_s` up to 180, for pauses over 60 s 3 × it, 60 to 300; "
+            "rescale_worth_s": "6 × `rescale_pause_s` up to 180, or 2.5 × it if that is more, 60 to 300; "
             "with both prices, more",
             "cooldown_up_s": "waits until the new workers are warm and measured",
         },
