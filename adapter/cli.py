@@ -252,7 +252,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     if config is not None:
         _log_as_faults()
         options = replace(options, policies=() if policy is None else command.parse_policies(policy))
-        known = wiring.load_values(config) or wiring.load(config)
+        hints = wiring.HINTS_ON_HISTORY
+        known = wiring.load_values(config, hints) or wiring.load(config, hints)
         files = history_report.run(known, options, lambda line: typer.echo(line, err=True))
     else:
         wanted = command.GridOptions(

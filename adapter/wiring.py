@@ -1,6 +1,6 @@
 """Assemble each role of the program from its parts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from math import inf
 from pathlib import Path
@@ -12,7 +12,7 @@ from adapter import config as configuration
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
-from adapter.config import Config
+from adapter.config import Check, Config
 from adapter.config.settings import expired_pauses, unused_parameters
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
@@ -34,19 +34,20 @@ if TYPE_CHECKING:
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
-HINTS = (needs.hints, unused_parameters, expired_pauses, precedence.unread_sources)
+HINTS_ON_HISTORY = (needs.hints, unused_parameters, precedence.unread_sources)
+HINTS = (*HINTS_ON_HISTORY, expired_pauses)  # a pause that has ended still holds in a history
 
 log = structlog.get_logger(__name__)
 
 
-def load(path: Path) -> Config:
+def load(path: Path, hints: Sequence[Check] = HINTS) -> Config:
     """The configuration in a file, with every check of every part. Raises ConfigError with all faults."""
-    return configuration.load(path, CHECKS, HINTS)
+    return configuration.load(path, CHECKS, hints)
 
 
-def load_values(path: Path) -> Config | None:
+def load_values(path: Path, hints: Sequence[Check] = HINTS) -> Config | None:
     """The configuration in a values file of the chart; None for another file. Raises ConfigError with all faults."""
-    return configuration.load_chart_values(path, CHECKS, HINTS)
+    return configuration.load_chart_values(path, CHECKS, hints)
 
 
 def pipeline(config: Config, master: str | None = None) -> None:

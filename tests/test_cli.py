@@ -154,6 +154,16 @@ def test_check_warns_of_what_has_no_effect(tmp_path: Path, capsys: pytest.Captur
     assert "backlog-adapter: warning: config.workloads[0].pause.until: is in the past, so scaling is not" in printed
 
 
+def test_a_backtest_does_not_warn_of_a_pause_that_may_hold_in_its_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(VALID.replace("orders, read", "orders, pause: {direction: up, until: 2026-01-31T18:00:00Z}, read"))
+    with pytest.raises(SystemExit):
+        cli.main(["backtest", "--config", str(file)])
+    assert "pause" not in capsys.readouterr().err
+
+
 def test_check_accepts_the_lives_of_certificates_in_chart_values(tmp_path: Path) -> None:
     """The chart adds the Lease and the Service that an issuer needs."""
     file = tmp_path / "values.yaml"
