@@ -146,7 +146,7 @@ def test_a_warning_reads_as_a_fault_and_has_its_line(
 
 
 def test_check_warns_of_what_has_no_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = VALUES.replace("sources: {", "sources: {spare: {kind: trace, file: /usr/spare}, ")
+    text = VALUES.replace("sources: {", "sources: {spare: {kind: prometheus, url: 'http://spare'}, ")
     text = text.replace("name: orders\n", "name: orders\n      pause: {direction: up, until: 2026-01-31T18:00:00Z}\n")
     assert checked(tmp_path / "values.yaml", text) == 0
     printed = capsys.readouterr().err

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from adapter.config import AnyReading, Config, KubernetesSource, PravegaSource
+from adapter.config import AnyReading, Config, KubernetesSource, PravegaSource, TraceSource
 from adapter.config.faults import Fault
 from adapter.sources.sample_table import names_in
 
@@ -29,12 +29,16 @@ def read_sources(config: Config) -> set[str]:
 
 
 def unread_sources(config: Config) -> list[str]:
-    """A sentence for each source that no workload or fleet reads. Without workloads and fleets nothing is read."""
+    """A sentence for each source that no workload or fleet reads. Without workloads and fleets nothing is read.
+
+    All rows of a trace count, also those of a workload that does not name it.
+    """
     if not (config.workloads or config.fleets):
         return []
-    unread = config.sources.keys() - read_sources(config)
+    read = read_sources(config)
+    unread = [name for name, one in config.sources.items() if name not in read and not isinstance(one, TraceSource)]
     text = "no workload or fleet reads this source; name it in a `read` or a fleet, or remove it"
-    return [Fault(("sources", name), text).sentence() for name in config.sources if name in unread]
+    return [Fault(("sources", name), text).sentence() for name in unread]
 
 
 def ranks(config: Config, source: str) -> dict[str, int]:

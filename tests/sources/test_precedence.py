@@ -11,6 +11,7 @@ sources:
   other: {kind: prometheus, url: "http://other:9090"}
   measured: {kind: pravega, url: "http://a", prometheus: prom}
   cluster: {kind: kubernetes}
+  fleet: {kind: trace, url: "http://fleet:8080"}
 pipeline: {checkpoint: /c}
 """
 OTHER = "source: other, preset: flink, match: {job: a}"
