@@ -15,9 +15,9 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from adapter.config import Config, Timing
 from adapter.errors import SourceError
 from adapter.pipeline.packing import pack
-from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, workloads_of
+from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of
 from adapter.pipeline.ticks import NO_OFFSET, check_clock, next_offset, ticks_between
-from adapter.sources.precedence import with_source
+from adapter.sources.precedence import with_source, workloads_of
 from adapter.sources.sample_table import SCHEMA
 
 Packed = tuple[int, int, bytes]

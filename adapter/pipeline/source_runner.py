@@ -11,11 +11,9 @@ from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from adapter.config import Config, KubernetesSource
-from adapter.core.samples import EVERY
+from adapter.config import Config
 from adapter.errors import SourceError
 from adapter.sources import Source
-from adapter.sources.precedence import sources_of
 from adapter.sources.sample_table import SampleTable
 
 Opener = Callable[[Config, str], Source]
@@ -139,20 +137,6 @@ def _import_opener(opener: str) -> Opener:
     module, _, name = opener.partition(":")
     function: Opener = getattr(importlib.import_module(module), name)
     return function
-
-
-def workloads_of(config: Config, source: str) -> list[str]:
-    """The workloads that a source concerns: the configured ones that read it, and EVERY if it may concern others.
-
-    One of kind kubernetes is read for all workloads.
-    """
-    of_all = isinstance(config.sources[source], KubernetesSource)
-    discovers = any(fleet.source == source for fleet in config.fleets)
-    return [EVERY] * (of_all or discovers) + [
-        workload.id
-        for workload in config.workloads
-        if of_all or any(source in sources_of(config, reading) for reading in workload.read)
-    ]
 
 
 def fault_table(workloads: Iterable[str], ticks: range, message: str) -> pa.Table:

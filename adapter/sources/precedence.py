@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from adapter.config import AnyReading, Config, KubernetesSource, PravegaSource, TraceSource
 from adapter.config.faults import Fault
+from adapter.core.samples import EVERY
 from adapter.sources.sample_table import names_in
 
 UNNAMED = 1_000  # rank of a source that no entry of `read` names, such as that of a fleet
@@ -21,11 +22,23 @@ def sources_of(config: Config, reading: AnyReading) -> tuple[str, ...]:
     return (reading.source,) if rates is None else (reading.source, rates)
 
 
-def read_sources(config: Config) -> set[str]:
-    """The sources that the workloads and fleets read. A kubernetes source concerns every workload."""
-    named = {name for workload in config.workloads for each in workload.read for name in sources_of(config, each)}
-    named |= {fleet.source for fleet in config.fleets}
-    return named | {name for name, source in config.sources.items() if isinstance(source, KubernetesSource)}
+def workloads_of(config: Config, source: str) -> list[str]:
+    """The workloads that a source concerns: the configured ones that read it, and EVERY if it may concern others.
+
+    One of kind kubernetes is read for all workloads.
+    """
+    of_all = isinstance(config.sources[source], KubernetesSource)
+    discovers = any(fleet.source == source for fleet in config.fleets)
+    return [EVERY] * (of_all or discovers) + [
+        workload.id
+        for workload in config.workloads
+        if of_all or any(source in sources_of(config, reading) for reading in workload.read)
+    ]
+
+
+def read_sources(config: Config) -> list[str]:
+    """The sources that concern a workload or fleet."""
+    return [name for name in config.sources if workloads_of(config, name)]
 
 
 def unread_sources(config: Config) -> list[str]:

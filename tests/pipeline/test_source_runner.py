@@ -13,8 +13,8 @@ from sample_rows import Row, rows_of, table_of
 
 from adapter.config import Config, parse
 from adapter.errors import SourceError
-from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, serialize, workloads_of
-from adapter.sources.precedence import ranks
+from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, serialize
+from adapter.sources.precedence import ranks, workloads_of
 from adapter.sources.sample_table import FAULT
 
 TICKS = range(10, 12)
