@@ -216,9 +216,9 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     ),
     from_: Annotated[
         str,
-        typer.Option("--from", metavar="TIME", help="With --config: 2026-11-14T08:00:00Z, a date (0 h UTC), or -7d."),
+        typer.Option("--from", metavar="TIME", help="With --config: a date, 2026-11-14T08:00:00Z, or -7d."),
     ] = "-7d",
-    to: Annotated[str, typer.Option(metavar="TIME", help="With --config: a time, or now.")] = "now",
+    to: Annotated[str, typer.Option(metavar="TIME", help="With --config: as --from, or now.")] = "now",
     workload: Annotated[
         list[str] | None, typer.Option(metavar="NAMESPACE/NAME", help="With --config: this alone; may be given again.")
     ] = None,

@@ -62,13 +62,14 @@ class RecordedHistory:
 
 
 def instant(option: str, text: str, now_s: float) -> float:
-    """A time as Unix seconds: RFC 3339 with its zone, a date (0 h UTC), "-7d" before now (s, m, h, d, w), or "now".
+    """A time as Unix seconds: RFC 3339 with its zone, a date (midnight UTC), "-7d" (s, m, h, d, w), or "now".
 
     Raises HistoryError, which names the option.
     """
     at_s = _instant(text, now_s)
     if at_s is None:
-        raise HistoryError(f"{option}: expected a time such as 2026-11-14T08:00:00Z, -7d or now, got {text!r}")
+        known = "a date, a time with its zone such as 2026-11-14T08:00:00Z, -7d or now"
+        raise HistoryError(f"{option}: expected {known}, got {text!r}")
     if not 0 <= at_s < _YEAR_10000_S:
         raise HistoryError(f"{option}: expected a time in the years 1970 to 9999, got {text!r}")
     return at_s
