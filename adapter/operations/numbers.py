@@ -113,9 +113,10 @@ def terms(recorded: RecordedDecision) -> TextSection:
 
 
 def rules(recorded: RecordedDecision) -> TextSection:
-    """The parameters that are not the policy's defaults. Costs that the policy measures have rows of their own."""
+    """The parameters that are not the policy's defaults. Those that follow from rescales have rows of their own."""
     defaults, rows = _defaults(recorded), []
     measured = {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
+    measured |= {"backlog_time_target_s"} if recorded.rule("measures_target") == 1 else set()
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
         if now != default and name not in measured:
@@ -196,7 +197,7 @@ def _fullest(recorded: RecordedDecision) -> list[Row]:
 
 
 def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
-    """What a rescale costs, and where each number comes from, for a policy that measures it."""
+    """What a rescale costs, where each number comes from, and what follows, for a policy that measures it."""
     if not policy_of(recorded.decision.policy).waits_until_warm:
         return
     for name, setting, shown_by, unset in _COSTS:
@@ -205,6 +206,9 @@ def _rescale(recorded: RecordedDecision) -> Iterator[Row]:
         if _is_measured(recorded, unset):
             note = f"{counted(shown, 'rescale')} measured{_cost_origin(recorded, setting, shown)}"
         yield Row(name=name, value=time_text(recorded.rule(setting)), note=note)
+    if recorded.rule("measures_target") == 1:
+        note = "of the backlog time; it follows from these costs while it is unset"
+        yield Row(name="target", value=time_text(recorded.rule("backlog_time_target_s")), note=note)
 
 
 def _is_measured(recorded: RecordedDecision, unset: str) -> bool:

@@ -253,6 +253,15 @@ def test_a_configured_cost_of_a_rescale_is_named_as_such(name, setting, origin):
     assert re.fullmatch(f" *{name} +45 s +{origin}", shown)
 
 
+@pytest.mark.parametrize(("rules", "shown"), [({}, 1), ({"backlog_time_target_s": 90.0}, 0)])
+def test_a_target_that_follows_from_the_costs_is_no_rule(rules, shown):
+    record = growing(policy="drain", rescale_pause_s=60.0, **rules)
+    assert [re.sub(" +", " ", line) for line in costs(record, "target")] == [
+        " target 90 s of the backlog time; it follows from these costs while it is unset"
+    ] * shown
+    assert "\n".join(lines(explain(record))).count("backlog_time_target_s  90, default 60") == 1 - shown
+
+
 def test_a_policy_that_measures_no_rescale_shows_no_cost():
     assert costs(growing(policy="varga"), "pause") == []
 
