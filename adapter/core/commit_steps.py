@@ -18,13 +18,14 @@ def _commits_in_steps(backlog: Array, processed: Array) -> Mask:
     """Whether the counter stands still between steps, while records arrive; shape (rows,).
 
     A single interruption is no step. A counter that stands still with the input is scraped rarely, and its backlog is
-    of the same time.
+    of the same time. A backlog that the steps do not lower is read apart from the counter, or grows faster than they.
     """
     rose = np.diff(processed, axis=0) > 0
     stands = (np.diff(processed, axis=0) <= 0) & (np.diff(backlog, axis=0) > 0)
     stops = stands[:1].sum(axis=0) + (stands[1:] & ~stands[:-1]).sum(axis=0)
     alone = ~(rose[1:] & rose[:-1]).any(axis=0)
-    steps: Mask = rose.any(axis=0) & ((stops > 1) | ((stops == 1) & alone))
+    falls = np.where(rose, np.diff(backlog, axis=0), 0.0).sum(axis=0) <= 0
+    steps: Mask = rose.any(axis=0) & falls & ((stops > 1) | ((stops == 1) & alone))
     return steps
 
 

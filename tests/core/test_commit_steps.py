@@ -202,3 +202,24 @@ def test_a_backlog_that_is_scraped_rarely_waits():
     """Without new samples, input and progress stand still together."""
     backlog, counter = column(900, 900, 600, 600, 300, 300)[:, None], column(0, 0, 600, 600, 1200, 1200)[:, None]
     assert np.array_equal(waiting_records(backlog, counter), backlog)
+
+
+def test_a_backlog_that_is_read_apart_from_the_counter_waits():
+    """The counter is scraped every 60 s, the backlog at every tick."""
+    backlog, counter = 1500.0 * np.arange(9)[:, None], column(0, *[900] * 4, *[1800] * 4)[:, None]
+    assert np.array_equal(waiting_records(backlog, counter), backlog)
+
+
+@pytest.mark.simulation
+def test_a_full_job_whose_counter_is_scraped_rarely_is_not_late():
+    """1 100/s, ten workers of 100/s without utilization."""
+    running, state, scraped, behind_s = Fluid(lambda at_s: 1100.0, pause_s=10.0), EMPTY, 0.0, 0.0
+    for at_s in range(0, 1801, 15):
+        scraped, waits = running.processed if at_s % 60 == 0 else scraped, running.appended - running.processed
+        load = {"processed_records": scraped, "appended_records": running.appended, "backlog_records": waits}
+        seen = tick(float(at_s), job(**counts(running.workers), **load, partitions=48.0))
+        state, decided = advance(state, seen, book(policy="drain", rescale_pause_s=10.0))
+        running.scale(rows(decided)[0].required_workers)
+        running.run()
+        behind_s = max(behind_s, waits / 1100.0)
+    assert behind_s < 45
