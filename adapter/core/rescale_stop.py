@@ -24,6 +24,7 @@ class RescaleStop:
     longest_s: Array  # the longest stop of the rescale; NaN while no rescale is measured
     delay_s: Array  # from the change of the workers to the end of the longest stop, without the stop itself
     resumed_at_s: Array  # when the longest stop ended
+    ready_at_s: Array  # when all desired workers were first ready
     fastest_records_per_s: Array  # the largest throughput since then, until the backlog is gone
     fastest_at_s: Array  # when it was reached
 

@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 23  # raise it whenever layout() changes
+VERSION = 24  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 

@@ -119,6 +119,7 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
         longest_s=np.where(longer, lost_s, stop.longest_s),
         delay_s=np.where(longer, np.maximum(fast.at_s[-1] - lost_s - fast.changed_at_s[index], 0.0), stop.delay_s),
         resumed_at_s=np.where(longer, fast.at_s[-1], stop.resumed_at_s),
+        ready_at_s=_first_ready_at_s(stop, fast.spec_changed_at_s[index], fast.all_ready_at_s[index]),
         # Without a backlog the input limits the throughput, and after another change other workers do.
         fastest_records_per_s=np.select(
             [longer, known & (changed | ~behind), faster], [0.0, np.inf, rate], stop.fastest_records_per_s
@@ -129,6 +130,12 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
             stop.fastest_at_s,
         ),
     )
+
+
+def _first_ready_at_s(stop: RescaleStop, asked_at_s: Array, all_ready_at_s: Array) -> Array:
+    """When all desired workers were first ready since they were requested; NaN until then. Some may be lost later."""
+    ready_at_s = np.where(all_ready_at_s >= asked_at_s, all_ready_at_s, np.nan)
+    return np.where(stop.ready_at_s >= asked_at_s, stop.ready_at_s, ready_at_s)
 
 
 def _missing_ratio(stop: RescaleStop, done: Array, backlog: Array, span_s: Array) -> Array:
@@ -159,18 +166,18 @@ def _cost(fast: Fast, stop: RescaleStop, stage: IntArray) -> RescaleCost:
     """The cost of each workload's rescale so far: that of the stage with the longest stop."""
     pause_s, resumed_at_s = pick(stop.longest_s, stage), pick(stop.resumed_at_s, stage)
     return RescaleCost(
-        start_s=_start_s(fast, pause_s, resumed_at_s),
+        start_s=_start_s(fast, pause_s, resumed_at_s, pick(stop.ready_at_s, stage)),
         pause_s=np.minimum(pause_s, _LONGEST_S),
         delay_s=pick(stop.delay_s, stage),
         warm_up_s=pick(stop.fastest_at_s - stop.resumed_at_s, stage),
     )
 
 
-def _start_s(fast: Fast, pause_s: Array, resumed_at_s: Array) -> Array:
+def _start_s(fast: Fast, pause_s: Array, resumed_at_s: Array, ready_at_s: Array) -> Array:
     """The time from a scale-up until its workers are ready, or until the job stops for them; NaN if it is unknown."""
-    asked_at_s, ready_at_s = fast.spec_changed_at_s, fast.changed_at_s
+    asked_at_s = fast.spec_changed_at_s
     before = (pause_s > 0) & (resumed_at_s < asked_at_s)  # the stop belongs to an earlier change
-    known = (fast.spec_raised_at_s == asked_at_s) & (fast.all_ready_at_s >= ready_at_s) & ~before
+    known = (fast.spec_raised_at_s == asked_at_s) & ~before
     stopped_at_s = np.where(pause_s > 0, resumed_at_s - pause_s, np.inf)
     return np.where(known, np.maximum(np.minimum(ready_at_s, stopped_at_s) - asked_at_s, 0.0), np.nan)
 

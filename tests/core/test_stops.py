@@ -197,6 +197,25 @@ def test_the_time_until_new_workers_are_ready_is_measured(pause_s, sizes):
     assert found == pytest.approx(45.0, abs=TICK_S)
 
 
+READY = {  # workers of which 13 were requested at 0 s, from some times on
+    "all at once": ({45: 13}, 45.0),
+    "one after the other": ({30: 11, 45: 12, 75: 13}, 75.0),
+    "some are lost later": ({45: 13, 120: 9, 180: 13}, 45.0),
+    "one never starts": ({45: 12}, UNTIL_MEASURED["worker_start_s"]),
+}
+
+
+@pytest.mark.parametrize(("ready", "start_s"), READY.values(), ids=READY)
+def test_a_start_ends_when_all_new_workers_are_ready(ready, start_s):
+    seen, state = {"spec_workers": 10, "workers": 10, "ready_workers": 10}, EMPTY
+    for at_s in range(-300, 601, TICK_S):
+        seen |= {"spec_workers": 13, "workers": 13} if at_s == 0 else {}
+        seen |= {"ready_workers": ready[at_s]} if at_s in ready else {}
+        samples = tick(float(at_s), job(**seen, **flow(at_s + 300.0, throughput=800)))
+        state, decisions = advance(state, samples, book(policy="drain"))
+    assert decisions.record["rules.worker_start_s"][0] == start_s
+
+
 def test_a_job_that_stops_until_its_new_workers_are_ready_does_not_wait_for_them():
     def rows(running):
         ready = 0 if running.at_s < running.stopped_until_s else running.workers
