@@ -60,7 +60,7 @@ class ExpectedEvent(Model):
 
     begin: Instant = Field(alias="from", description="Start with its zone, such as 2026-01-31T18:00:00Z.")
     to: Instant = Field(description="End with its zone, exclusive.")
-    times: float = Field(gt=1, le=100, strict=False, description="Input of the event / input without it, such as 1.5.")
+    times: float = Field(gt=1, le=100, description="Input of the event / input without it, such as 1.5.")
 
     @field_validator("to")
     @classmethod

@@ -744,6 +744,11 @@ PERIOD = "from: 22:00, to: 06:00"
             "workloads[0].expected[0].times: expected more than 1, got 0.5",
             id="an event with less input",
         ),
+        pytest.param(
+            whole("expected: [{from: 2026-11-27T18:00:00Z, to: 2026-11-27T19:00:00Z, times: '1.5'}]"),
+            "expected[0].times: expected a number, got '1.5'; write 1.5, without quotes (c",
+            id="a number in quotes",
+        ),
         pytest.param(workload("failover: 1"), "workloads[0].failover: expected true or false, got 1", id="a number"),
         pytest.param(whole("failover: 'on'"), "failover: expected true or false, got 'on'", id="on, in quotes"),
     ],
