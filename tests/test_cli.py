@@ -182,12 +182,10 @@ def test_a_fault_of_chart_values_has_its_path_and_line(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize("file", sorted((CHART / "ci").glob("*-values.yaml")), ids=lambda file: file.name)
-def test_check_accepts_values_that_helm_accepts(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_has_no_warning_of_values_for_ci(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["check", "--config", str(file)])
-    printed = capsys.readouterr().err
-    assert ended.value.code == 0, printed
-    assert "the chart" not in printed
+    assert (ended.value.code, capsys.readouterr().err) == (0, "")
 
 
 def test_check_warns_of_a_file_that_no_secret_is_mounted_for(
