@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 Path = tuple[str | int, ...]
@@ -145,25 +147,22 @@ def line_errors(faults: Iterable[Fault]) -> list[InitErrorDetails]:
     return [InitErrorDetails(type=refusal(fault.text), loc=fault.path, input=None) for fault in faults]
 
 
-def translate(error: ErrorDetails, names: Mapping[str, str]) -> Fault:
-    """Convert an error of pydantic to a Fault.
-
-    names: the settings of the validated model, each with its description.
-    """
+def translate(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> Fault:
+    """Convert an error of pydantic to a Fault. settings: those of the validated model."""
     path = tuple(step for step in error["loc"] if step != "[key]")
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     if kind == FAULT:
         return Fault(path, error["msg"])
     if kind == "missing":
-        return Fault(path, f"is required: {names.get(str(path[-1]), 'expected a value, got nothing')}")
+        return Fault(path, f"is required: {settings[str(path[-1])].description}")
     if kind == "extra_forbidden":
-        return Fault(path, unknown(path[-1], names))
+        return Fault(path, unknown(path[-1], settings))
     if kind == "literal_error":
         return Fault(path, one_of(given, _quoted(context["expected"])))
     if kind.startswith("union_tag"):
         return _unknown_kind(path, given, context)
     expected = _EXPECTED.get(kind, error["msg"]).format(**context)
-    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_fix(error)}")
+    return Fault(path, f"expected {expected}, got {_without_secret(path, given)}{_fix(error, settings)}")
 
 
 def _unknown_kind(path: Path, given: object, context: Mapping[str, Any]) -> Fault:
@@ -180,7 +179,7 @@ def _without_secret(path: Path, given: object) -> str:
     return "a value that is not shown" if any(SECRET.search(str(step)) for step in path) else value_text(given)
 
 
-def _fix(error: ErrorDetails) -> str:
+def _fix(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> str:
     """The end of a message: how to write the value, "" if its intent is unknown."""
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     name = str(error["loc"][-1]) if error["loc"] else context.get("class_name", "")
@@ -189,17 +188,28 @@ def _fix(error: ErrorDetails) -> str:
     if name.endswith("_ratio") and context.get("le") == 1 and 2 <= given <= _PERCENT:
         return f"; write {given / _PERCENT:g} for {given:g} %"
     if kind in ("float_type", "int_type") and isinstance(given, str):
-        return _number_hint(given, name)
+        return _number_hint(given, name, settings[name])
     return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""
 
 
-def _number_hint(text: str, name: str) -> str:
+def _number_hint(text: str, name: str, setting: FieldInfo) -> str:
     """The fix for a text that looks like a number, a duration or a percentage. YAML reads 1e3 as text."""
     if (percentage := _PERCENTAGE.fullmatch(text)) and name.endswith("_ratio"):
-        return f"; write {float(percentage['number']) / _PERCENT:g} for {text}"
-    found = _QUANTITY.fullmatch(text)
-    if found is None or (found["unit"] and not name.endswith("_s")):
-        return ""
-    number = f"{float(found['number']) * _UNITS_S[found['unit']]:.12g}"
-    how = "the seconds without a unit" if found["unit"] else "without quotes"
-    return f"; write {number}, {how}" if number.lstrip("-").replace(".", "").isdigit() else ""
+        number, how = f"{float(percentage['number']) / _PERCENT:g}", f" for {text}"
+    else:
+        found = _QUANTITY.fullmatch(text)
+        if found is None or (found["unit"] and not name.endswith("_s")):
+            return ""
+        number = f"{float(found['number']) * _UNITS_S[found['unit']]:.12g}"
+        how = ", the seconds without a unit" if found["unit"] else ", without quotes"
+    shown = number.lstrip("-").replace(".", "").isdigit() and _accepts(setting, number)
+    return f"; write {number}{how}" if shown else ""
+
+
+def _accepts(setting: FieldInfo, number: str) -> bool:
+    """Whether the type and the bounds of a setting allow a number."""
+    try:
+        TypeAdapter(setting.rebuild_annotation()).validate_json(number, strict=True)
+    except ValidationError:
+        return False
+    return True

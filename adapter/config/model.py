@@ -30,8 +30,8 @@ class Model(BaseModel):
         try:
             model = handler(given)
         except ValidationError as error:
-            names = {field.alias or name: field.description or name for name, field in cls.model_fields.items()}
-            shape = [translate(detail, names) for detail in _causes(error.errors(include_url=False), names)]
+            settings = {field.alias or name: field for name, field in cls.model_fields.items()}
+            shape = [translate(detail, settings) for detail in _causes(error.errors(include_url=False), settings)]
             raise ValidationError.from_exception_data(cls.__name__, line_errors([*shape, *faults])) from None
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, line_errors(faults))
