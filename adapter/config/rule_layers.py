@@ -33,6 +33,11 @@ class MatchEntry:
     labels: Mapping[str, str]
     match: WorkloadMatch
 
+    def may_match(self, entry: RuleEntry) -> bool:
+        """Whether it matches a workload, or has the labels of a fleet."""
+        fits = entry.workload is None or self.match(entry.workload)
+        return fits and self.labels.items() <= entry.labels.items()
+
 
 @dataclass(frozen=True, slots=True)
 class Layers:
@@ -61,9 +66,8 @@ class RuleSources:
 
     def layers(self, entry: RuleEntry) -> list[Layers]:
         """One for a workload. For a fleet, one for each match that may apply, in their order, and the rest."""
-        fitting = [each for each in self.matches if each.labels.items() <= entry.labels.items()]
+        fitting = [each for each in self.matches if each.may_match(entry)]
         if entry.workload is None:
             matched = [Layers((each.own, entry.own, self.shared), each.match) for each in fitting]
             return [*matched, Layers((entry.own, self.shared))]
-        first = [each.own for each in fitting if each.match(entry.workload)][:1]
-        return [Layers((entry.own, *first, self.shared))]
+        return [Layers((entry.own, *(each.own for each in fitting[:1]), self.shared))]

@@ -120,6 +120,15 @@ def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
         yield Fault(path, f"changes sizes only with the policy {' or '.join(users)}, and {present}; {fix}")
 
 
+def unmatched_rules(config: "Config") -> list[str]:
+    """A sentence for each entry of `rules_by_match` that matches nothing. The workloads of a fleet are unknown."""
+    sources = rule_sources(config)
+    entries = (*sources.workloads, *sources.fleets)
+    unmatched = [each for each in sources.matches if entries and not any(map(each.may_match, entries))]
+    text = "matches no workload or fleet, so it has no effect; correct its namespace, name or labels, or remove it"
+    return [Fault(each.own.path[:-1], text).sentence() for each in unmatched]
+
+
 def expired_pauses(config: "Config") -> list[str]:
     """A sentence for each pause that has ended, because its author may expect that scaling is still paused."""
     pauses: list[tuple[Path, Pause | None]] = [

@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import expired_pauses, unused_parameters
+from adapter.config.settings import expired_pauses, unmatched_rules, unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -260,6 +260,30 @@ def test_rules_apply_by_namespace_name_and_label(workload: str, fleet: int | Non
     found = book.of(workload, fleet)
     assert (found.min_workers, found.max_workers) == (least, most)
     assert found.time_to_reduce_backlog_s == 120  # of the file
+
+
+@pytest.mark.parametrize(
+    ("match", "fleet", "unmatched"),
+    [
+        pytest.param("name: order", "", True, id="a part of a name"),
+        pytest.param("name: order.*", "", False, id="a pattern of the name"),
+        pytest.param("namespace: default, labels: {tier: fast}", "", False, id="a label of the workload"),
+        pytest.param("namespace: shop, labels: {tier: fast}", "", True, id="only one of two conditions"),
+        pytest.param("name: order", "groups: a.*", False, id="a fleet may find it"),
+        pytest.param("labels: {tier: batch}", "groups: a.*", True, id="the fleet has other labels"),
+        pytest.param("labels: {tier: batch}", "groups: a.*, labels: {tier: batch}", False, id="a label of the fleet"),
+    ],
+)
+def test_an_entry_of_rules_by_match_that_matches_nothing_is_named(match: str, fleet: str, unmatched: bool) -> None:
+    fleets = f"fleets:\n  - {{name: many, source: kafka, {fleet}}}\n" if fleet else ""
+    text = SOUND[: SOUND.index("  - {name: scores")].replace(
+        "- name: orders", "- name: orders\n    labels: {tier: fast}"
+    )
+    text += f"{fleets}rules_by_match: [{{{match}, rules: {{min_workers: 1}}}}]\npipeline: {{checkpoint: /c}}\n"
+    found = unmatched_rules(parse(text, "c.yaml"))
+    assert [sentence.partition(", so")[0] for sentence in found] == [
+        "rules_by_match[0]: matches no workload or fleet"
+    ] * unmatched
 
 
 @pytest.mark.parametrize(
