@@ -18,14 +18,20 @@ from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
 from adapter.core.policies import policies_using
 from adapter.core.rule_book import MatchedRules, RuleBook
-from adapter.core.rules import MEANINGS, ORDERED, Rules, contradiction
+from adapter.core.rules import MEANINGS, ORDERED, UNTIL_MEASURED, Rules, contradiction
 
 if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, RuleMatch, Workload
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
 _TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
-
+# A price -> what it does without the other one.
+_PRICES = {
+    "worker_hour_price": "changes no size without late_minute_price; set both, or use backtest --price for a report",
+    "late_minute_price": "changes no size without worker_hour_price, except that drain no longer extends an "
+    f"unset backlog_time_target_s beyond {UNTIL_MEASURED['backlog_time_target_s']:g} s; set both, or use backtest "
+    "--late-price for a report",
+}
 
 _SETTINGS: dict[str, Any] = {
     parameter.name: setting(parameter, MEANINGS[parameter.name])
@@ -103,12 +109,9 @@ def match_entry(at: int, one: "RuleMatch") -> MatchEntry:
 
 def unused_parameters(config: "Config") -> list[str]:
     """The parameters that change no size with the policies of the workloads and fleets to which they apply."""
-    sources = rule_sources(config)
     policies: dict[Path, dict[str, None]] = {}  # path of a parameter -> the policies where it applies
-    for layers in chain.from_iterable(map(sources.layers, (*sources.workloads, *sources.fleets))):
-        policy = layers.merged().get("policy", Rules().policy)
-        for path in ((*layer.path, name) for layer in layers.layers for name in layer.settings):
-            policies.setdefault(path, {})[policy] = None
+    for path, merged in _applied(config):
+        policies.setdefault(path, {})[merged.get("policy", Rules().policy)] = None
     return [fault.sentence() for path, here in policies.items() for fault in _unused(path, here)]
 
 
@@ -118,6 +121,23 @@ def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
         fix = "remove it unless an annotation of its HPA selects the other"
         present = f"the policy here is {' or '.join(policies)}"
         yield Fault(path, f"changes sizes only with the policy {' or '.join(users)}, and {present}; {fix}")
+
+
+def lone_prices(config: "Config") -> list[str]:
+    """A sentence for each price that no size depends on, because the other one is unset wherever it applies."""
+    paired: dict[Path, bool] = {}
+    for path, merged in _applied(config):
+        if path[-1] in _PRICES and merged[str(path[-1])] is not None:
+            paired[path] = paired.get(path, False) or all(merged.get(name) is not None for name in _PRICES)
+    return [Fault(path, _PRICES[str(path[-1])]).sentence() for path, found in paired.items() if not found]
+
+
+def _applied(config: "Config") -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The path of each parameter, with the merged settings of each workload or fleet to which it applies."""
+    sources = rule_sources(config)
+    for layers in chain.from_iterable(map(sources.layers, (*sources.workloads, *sources.fleets))):
+        merged = layers.merged()
+        yield from (((*layer.path, name), merged) for layer in layers.layers for name in layer.settings)
 
 
 def unmatched_rules(config: "Config") -> list[str]:

@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import expired_pauses, unmatched_rules, unused_parameters
+from adapter.config.settings import expired_pauses, lone_prices, unmatched_rules, unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -311,6 +311,20 @@ def test_an_unused_parameter_is_reported_with_both_policies():
         "rules.forecast_cap_ratio: changes sizes only with the policy drain or netflix, and the policy here is varga; "
         "remove it unless an annotation of its HPA selects the other"
     ]
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "lone"),
+    [
+        ("worker_hour_price: 1", "min_workers: 1", ["rules.worker_hour_price"]),
+        ("min_workers: 1", "late_minute_price: 1", ["workloads[0].rules.late_minute_price"]),
+        ("worker_hour_price: 1", "late_minute_price: 1", []),
+        ("worker_hour_price: 1, late_minute_price: 1", "late_minute_price: null", []),
+    ],
+)
+def test_a_price_without_the_other_one_is_named(shared: str, own: str, lone: list[str]):
+    text = SOUND.replace("max_workers: 12", own).replace("min_workers: 2", shared)
+    assert [sentence.partition(": ")[0] for sentence in lone_prices(parse(text, "c.yaml"))] == lone
 
 
 @pytest.mark.parametrize(
