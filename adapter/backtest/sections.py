@@ -130,7 +130,8 @@ def _actual_score(timeline: Timeline, target_s: float) -> Score:
 
 
 def _simulated_score(run: PolicyRun, target_s: float) -> Score:
-    return _score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s)
+    score = _score(_simulated_track(run), SIMULATED, target_s, run.rescales, run.pause_s)
+    return replace(score, worker_hours=run.worker_hours)
 
 
 def _score(track: Track, kind: str, target_s: float, rescales: int, pause_s: float | None) -> Score:

@@ -29,6 +29,7 @@ class PolicyRun:
     workers: Array  # paid: ready, starting or stopping
     capacity_records_per_s: Array  # the input at which the first of the ready workers is full
     backlog_time_s: Array
+    worker_hours: float  # of each step of the simulation, which is shorter than a tick
     rescales: int
     pause_s: float  # in total
 
@@ -38,8 +39,7 @@ def simulate(job: CalibratedJob, policies: Sequence[str], start_s: float, seed: 
 
     start_s: Unix seconds of the first step; 0 for a load without a date.
     """
-    ticks = int(TICK_S / STEP_S)
-    rate = job.rate_records_per_s[: len(job.rate_records_per_s) // ticks * ticks]
+    rate = job.rate_records_per_s
     parts = windows(Trace(name=job.profile.name, step_s=STEP_S, rate=rate))
     outcomes = [
         closed_loop.run(
@@ -103,7 +103,7 @@ def _policy_run(policy: str, start_s: float, parts: Sequence[tuple[closed_loop.O
     }
     sums = {
         name: sum(float(outcome.tally.sums[name][lane]) for outcome, lane in parts)
-        for name in ("ups", "downs", "paused_s")
+        for name in ("worker_s", "ups", "downs", "paused_s")
     }
     at_s: Array = start_s + (np.arange(len(columns["delay_s"]), dtype=np.float64) + 1) * TICK_S
     return PolicyRun(
@@ -113,6 +113,7 @@ def _policy_run(policy: str, start_s: float, parts: Sequence[tuple[closed_loop.O
         workers=columns["paid_workers"],
         capacity_records_per_s=columns["capacity_records_per_s"],
         backlog_time_s=columns["delay_s"],
+        worker_hours=sums["worker_s"] / 3600,
         rescales=round(sums["ups"] + sums["downs"]),
         pause_s=sums["paused_s"],
     )

@@ -142,6 +142,7 @@ def run(rate: float, carried: float, waits_s: float) -> PolicyRun:
         workers=many,
         capacity_records_per_s=many * carried,
         backlog_time_s=many * waits_s,
+        worker_hours=1.7,
         rescales=3,
         pause_s=90.0,
     )

@@ -19,12 +19,14 @@ from adapter.backtest.report_content import MEASURED, SIMULATED, HpaTarget, Repo
 from adapter.backtest.report_page import page
 from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
-from adapter.backtest.units import Grid
+from adapter.backtest.unit_simulation import simulate_units
+from adapter.backtest.units import Grid, units
 from adapter.core.prices import Prices
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import Samples
 from adapter.simulator.profiles import PROFILES
+from adapter.simulator.score import Tally, scores
 
 pytestmark = pytest.mark.simulation
 
@@ -316,6 +318,17 @@ def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     assert peak.changes == ()
     first, *_, last = drain.changes
     assert (first.before, last.after) == (drain.workers[0], drain.workers[-1])
+
+
+def test_the_page_has_the_worker_hours_of_the_terminal() -> None:
+    """The load ends within a tick."""
+    load = Trace(name="wave", step_s=10.0, rate=100 + 50 * np.sin(np.arange(361) / 30))
+    grid = Grid(policies=("drain", "ds2"), profiles=(PROFILES["consumer-group-small"],), seeds=(1,))
+    fitted = grid.profile(load, grid.profiles[0])
+    page = {score.name: score.worker_hours for score in trace_section(load, fitted, grid.policies, seed=1).scores}
+    simulated = units(load, grid)
+    terminal = scores(Tally(simulate_units(simulated, {load.name: load})))["worker_hours"]
+    assert page == dict(zip((unit.policy for unit in simulated), terminal.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
