@@ -18,7 +18,8 @@ def _commits_in_steps(backlog: Array, processed: Array) -> Mask:
     """Whether the counter stands still between steps, while records arrive; shape (rows,).
 
     A single interruption is no step. A counter that stands still with the input is scraped rarely, and its backlog is
-    of the same time. A backlog that the steps do not lower is read apart from the counter, or grows faster than they.
+    of the same time. A backlog that the steps do not lower is read apart from the counter, or grows faster than the
+    steps lower it.
     """
     rose = np.diff(processed, axis=0) > 0
     stands = (np.diff(processed, axis=0) <= 0) & (np.diff(backlog, axis=0) > 0)
