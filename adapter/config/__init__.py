@@ -29,7 +29,7 @@ from adapter.config.models import (
     Timing,
     Workload,
 )
-from adapter.config.settings import rule_book
+from adapter.config.settings import RuleSettings, rule_book
 from adapter.config.sources import (
     KINDS,
     AnyReading,
@@ -158,7 +158,7 @@ def json_schema() -> dict[str, Any]:
 def _check_document(document: Document, checks: Sequence[Check], hints: Sequence[Check] = ()) -> Config:
     config, faults = _validate(document.values)
     if config is None:
-        found = _in_valid_entries(document.values, faults, checks)
+        found = _in_valid_parts(document.values, faults, checks)
         raise document.error([*(fault.sentence() for fault in faults), *found])
     sentences = [sentence for check in checks for sentence in check(config)]
     if sentences:
@@ -181,20 +181,35 @@ def _faults(error: ValidationError) -> list[Fault]:
     return [Fault(_without_kind(detail["loc"]), detail["msg"]) for detail in error.errors(include_url=False)]
 
 
-def _in_valid_entries(values: Mapping[Any, Any], faults: Sequence[Fault], checks: Sequence[Check]) -> list[str]:
-    """Run the checks on the workloads and fleets without faults; their messages have the paths of the whole file."""
+def _in_valid_parts(values: Mapping[Any, Any], faults: Sequence[Fault], checks: Sequence[Check]) -> list[str]:
+    """Run the checks on the workloads and fleets that have no fault and read sources that have none.
+
+    Their messages have the paths of the whole file.
+    """
     faulty = {fault.path[:2] for fault in faults}
+    of_rules = {path[-1] for path in faulty if path[:1] == ("rules",)}
+    if "policy" in of_rules or not of_rules <= RuleSettings.model_fields.keys():
+        return []  # without the policy, the signals that it needs are unknown
     valid = {**values, "pipeline": {"checkpoint": "any"}, "serving": {}}  # no check reads these two
+    for part in ("sources", "rules", "timing"):
+        given = values[part] if isinstance(values.get(part), Mapping) else {}
+        valid[part] = {name: value for name, value in given.items() if (part, name) not in faulty}
     kept: dict[str, list[int]] = {}  # the index in the file of each valid entry
     for part in ("workloads", "fleets"):
         entries = values[part] if isinstance(values.get(part), list) else []
-        kept[part] = [at for at in range(len(entries)) if (part, at) not in faulty]
+        usable = [at for at in range(len(entries)) if (part, at) not in faulty]
+        kept[part] = [at for at in usable if _sources_of(entries[at]) <= valid["sources"].keys()]
         valid[part] = [entries[at] for at in kept[part]]
     config, _ = _validate(valid)
-    if config is None:  # a fault of sources, rules or timing: the checks depend on them
+    if config is None:  # a fault of rules_by_match, or between sources: the checks depend on them
         return []
     found = [sentence for check in checks for sentence in check(config)]
     return [_ENTRY.sub(lambda path: f"{path[1]}[{kept[path[1]][int(path[2])]}]", sentence) for sentence in found]
+
+
+def _sources_of(entry: Mapping[str, Any]) -> set[str]:
+    """The sources that a valid workload or fleet reads."""
+    return {reading["source"] for reading in entry.get("read", [entry])}
 
 
 def _without_kind(path: tuple[str | int, ...]) -> tuple[str | int, ...]:

@@ -122,7 +122,8 @@ def _of_reading(config: Config, reading: AnyReading) -> Iterable[str]:
 
 def _of_queries(reads: PrometheusReading | Fleet) -> Iterable[str]:
     known = presets.load(reads.preset).signals if reads.preset in presets.names() else {}
-    return _EVERYTHING if reads.preset and not known else (*known, *reads.signals)
+    is_faulty = (reads.preset and not known) or not reads.signals.keys() <= set(presets.SIGNALS)  # another check's
+    return _EVERYTHING if is_faulty else (*known, *reads.signals)
 
 
 def _providers(signals: tuple[str, ...]) -> str:

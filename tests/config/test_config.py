@@ -25,6 +25,7 @@ from adapter.config.settings import expired_pauses, lone_prices, unmatched_rules
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
+from adapter.sources import needs, prometheus_plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "config.yaml"
 
@@ -125,12 +126,57 @@ serving: {prt: 1}
     )
 
 
-def test_checks_wait_for_valid_sources():
-    text = "sources: {sim: {kind: trace}}\npipeline: {checkpoint: c}\n"
-    with pytest.raises(ConfigError) as refused:
-        parse(text, "c.yaml", [lambda given: ["sources: never seen"]])
+FAULTY = """pipeline: {checkpoint: /c}
+sources:
+  kafka: {kind: kafka, bootstrap_servers: "a:9092"}
+  prom: {kind: prometheus, url: "http://prom:9090"}
+  old: {kind: prometheus, url: prom}
+workloads:
+  - {name: a, read: [{source: prom, preset: flnk}]}
+  - {name: b, read: [{source: old, preset: flnk}]}
+  - {name: c, read: [{source: prom, signals: {backlog_recods: up}}]}
+  - {name: d, read: [{source: kafka, group: d, topics: [t]}], rules: {policy: varga}}
+  - {name: e, read: [{source: kafka}]}
+fleets:
+  - {name: f, source: prom, preset: flink, signals: {workers: "up("}}
+"""
 
-    assert refused.value.faults == ("sources.sim: expected file or url, got neither (c.yaml line 1)",)
+
+@pytest.mark.parametrize(
+    ("rest", "more"),
+    [
+        pytest.param("rules: {max_workers: '8'}", ["rules.max_workers"], id="a rule that no check reads"),
+        pytest.param("timing: {tick_s: 0}", ["timing.tick_s"], id="the timing"),
+        pytest.param("serving: {prt: 1}", ["serving.prt"], id="the serving"),
+    ],
+)
+def test_one_run_shows_the_faults_of_sources_rules_presets_queries_and_signals(rest: str, more: list[str]) -> None:
+    """What reads a faulty source, or has another fault, waits. A misspelt signal is no missing one as well."""
+    with pytest.raises(ConfigError) as refused:
+        parse(FAULTY + rest, "c.yaml", (prometheus_plan.check, needs.check))
+
+    assert [fault.partition(": ")[0] for fault in refused.value.faults] == [
+        "sources.old.url",
+        "workloads[0].read[0].preset",
+        "workloads[2].read[0].signals.backlog_recods",
+        "workloads[3].rules.policy",
+        "workloads[4].read[0].group",
+        "workloads[4].read[0].topics",
+        "fleets[0].signals.workers",
+        *more,
+    ]
+
+
+@pytest.mark.parametrize("rules", ["rules: {policy: vrga}", "rules: {polic: varga}", "rules: 5"])
+def test_signals_are_not_checked_while_the_policy_is_unknown(rules: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(
+            SOUND.replace("rules: {min_workers: 2, time_to_reduce_backlog_s: 120}", rules),
+            "c.yaml",
+            [lambda given: ["workloads[0]: never seen"]],
+        )
+
+    assert not any("never seen" in fault for fault in refused.value.faults)
 
 
 def test_the_faults_of_checks_have_their_lines():
