@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from threading import Event
 from typing import TypeAlias
 from uuid import uuid4
@@ -64,8 +64,7 @@ class GroupTask:
             raise BacktestError(
                 "the worker runs another release of backlog-adapter or numpy than the driver; install the driver's"
             )
-        function = getattr(import_module(unit.module), unit.function.partition(":")[2])
-        numbers = function(self.units, self.traces.value)
+        numbers = resolve_name(unit.function)(self.units, self.traces.value)
         content = pa.array([results.encode(self.units, numbers)], pa.binary())
         yield pa.RecordBatch.from_arrays([content], ["content"])
 

@@ -1,13 +1,13 @@
 """Run a source in a Spark worker within a deadline: a source that hangs loses its samples, and the tick goes on."""
 
 import hashlib
-import importlib
 import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from functools import lru_cache, partial
+from pkgutil import resolve_name
 
 import pyarrow as pa
 
@@ -117,7 +117,7 @@ def runner_of(config_json: str, opener: str, name: str) -> SourceRunner:
     for key in [key for key in _runners if key[0] != digest]:
         _runners.pop(key).close()
     if (digest, opener, name) not in _runners:
-        _runners[digest, opener, name] = SourceRunner(deserialize(config_json), name, _import_opener(opener))
+        _runners[digest, opener, name] = SourceRunner(deserialize(config_json), name, resolve_name(opener))
     return _runners[digest, opener, name]
 
 
@@ -130,13 +130,6 @@ def serialize(config: Config) -> str:
 def deserialize(config_json: str) -> Config:
     """Reverse serialize(), once a process."""
     return Config.model_validate_json(config_json)
-
-
-def _import_opener(opener: str) -> Opener:
-    """The function "module:name". A name crosses processes; a function of a test does not."""
-    module, _, name = opener.partition(":")
-    function: Opener = getattr(importlib.import_module(module), name)
-    return function
 
 
 def fault_table(workloads: Iterable[str], ticks: range, message: str) -> pa.Table:
