@@ -17,7 +17,6 @@ from pyspark.sql.streaming.listener import (
 
 from adapter import config as configuration
 from adapter.pipeline.job import StreamingJob
-from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.stop_signals import stop_event
 from adapter.wiring import load
@@ -51,7 +50,7 @@ def main(file: Path) -> None:
 
 
 def _publish(snapshot: Snapshot) -> None:
-    required = entries_of(snapshot.at_s, snapshot.entries).number("required_workers")
+    required = snapshot.entries.number("required_workers")
     decided = sum(not isnan(workers) for workers in required)
     _print(late_s=time.time() - snapshot.at_s, workloads=decided)
 

@@ -17,6 +17,7 @@ from adapter.apiserver.server import Server
 from adapter.core.decisions import Decision, Reason
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
 from adapter.serving.routes import Readiness, monitoring_routes, publisher_routes
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
@@ -155,7 +156,7 @@ def _snapshot(workloads: int) -> Snapshot:
         Entry(decision=_decision(name, at_s), error_after_s=180.0, window_s=60.0, labels={"workload": name})
         for name in names
     )
-    return Snapshot(at_s=at_s, tick_s=TICK_S, error_after_s=180.0, entries=entries)
+    return Snapshot(at_s=at_s, tick_s=TICK_S, error_after_s=180.0, entries=entries_of(at_s, entries))
 
 
 def _decision(name: str, at_s: float) -> Decision:

@@ -21,7 +21,7 @@ from adapter.core.samples import Array
 from adapter.pipeline.checkpoint import log_of
 from adapter.pipeline.packing import DecisionTables, number_columns, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import shard_of
-from adapter.serving.snapshots.columns import Columns, Entries, TextColumn, label_sets_of
+from adapter.serving.snapshots.columns import Columns, Entries, TextColumn, entries_of, label_sets_of
 from adapter.serving.snapshots.snapshot import Snapshot
 
 Publish = Callable[[Snapshot], None]
@@ -138,7 +138,7 @@ class SnapshotBuilder:
             at_s=float(at_s),
             tick_s=self._tick_s,
             error_after_s=self._error_after_s if limits is None or not len(limits) else float(limits.max()),
-            entries=() if columns is None else Entries(float(at_s), columns),
+            entries=entries_of(at_s, ()) if columns is None else Entries(float(at_s), columns),
         )
 
     def _columns(self, tables: DecisionTables) -> Columns:

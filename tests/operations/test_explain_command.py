@@ -27,6 +27,7 @@ from adapter.core.decisions import Decision
 from adapter.http_body import LARGEST_BODY
 from adapter.operations import record_client
 from adapter.serving.routes import publisher_routes
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.records import Record
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
@@ -57,14 +58,8 @@ class Pipeline:
 
 def serving(record: Record, token_file: str | None, tls: LiveTls | None) -> Server:
     store = SnapshotStore(clock=lambda: record.decision.at_s)
-    store.put(
-        Snapshot(
-            at_s=record.decision.at_s,
-            tick_s=15,
-            error_after_s=180,
-            entries=(Entry(decision=record.decision, error_after_s=180, window_s=60.0),),
-        )
-    )
+    entries = entries_of(record.decision.at_s, [Entry(decision=record.decision, error_after_s=180, window_s=60.0)])
+    store.put(Snapshot(at_s=record.decision.at_s, tick_s=15, error_after_s=180, entries=entries))
 
     def record_of(workload: str) -> tuple[Decision, dict[str, float | None]] | None:
         return (record.decision, dict(record.record)) if workload == record.decision.workload else None

@@ -4,7 +4,7 @@ The bytes of a column are numbers in the byte order of the processor; `serve` re
 """
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan, nan
@@ -59,7 +59,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     stage_numbers: dict[str, memoryview] = {}  # field of StageSignals (STAGE_NUMBERS)
 
 
-class Entries(Collection[Entry]):
+class Entries:
     """The decisions of a snapshot. A lookup builds one Entry; the first iteration builds and caches all of them.
 
     Raises ValueError if the columns do not fit each other, or contain an unknown reason.
@@ -81,11 +81,8 @@ class Entries(Collection[Entry]):
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._all)
 
-    def __contains__(self, entry: object) -> bool:
-        return any(entry == each for each in self)
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Collection) and self._all == tuple(other)
+        return isinstance(other, Entries) and self._all == other._all
 
     @cached_property
     def _all(self) -> tuple[Entry, ...]:
@@ -136,10 +133,8 @@ class Entries(Collection[Entry]):
         return StageSignals(workload=self.workloads[row], stage=self.columns.stages.at(place), **numbers)
 
 
-def entries_of(at_s: float, entries: Collection[Entry]) -> Entries:
+def entries_of(at_s: float, entries: Iterable[Entry]) -> Entries:
     """Convert entries to columns."""
-    if isinstance(entries, Entries):
-        return entries
     ordered = sorted(entries, key=lambda entry: entry.decision.workload)
     rows = [(row, stage) for row, entry in enumerate(ordered) for stage in entry.stages]
     label_sets, label_codes = label_sets_of([entry.labels for entry in ordered])

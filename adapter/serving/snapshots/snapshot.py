@@ -1,11 +1,10 @@
 """The decisions of one tick, immutable and versioned, and their MessagePack encoding."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import msgspec
 
-from adapter.serving.snapshots.columns import Columns, Entries, Entry, entries_of
+from adapter.serving.snapshots.columns import Columns, Entries, Entry
 
 __all__ = ["Entry", "Snapshot", "decode", "encode"]
 
@@ -21,7 +20,7 @@ class Snapshot:
     at_s: float  # the tick
     tick_s: float  # seconds between ticks
     error_after_s: float  # the largest of its entries; no number of an older snapshot is served
-    entries: Collection[Entry]  # sorted by workload
+    entries: Entries  # sorted by workload
 
     def is_ahead(self, now_s: float) -> bool:
         """Whether its tick is further in the future than clocks may differ."""
@@ -48,9 +47,8 @@ _decode = msgspec.msgpack.Decoder(_Message).decode
 
 def encode(snapshot: Snapshot) -> bytes:
     """Encode a snapshot as MessagePack."""
-    columns = entries_of(snapshot.at_s, snapshot.entries).columns
     numbers = snapshot.at_s, snapshot.tick_s, snapshot.error_after_s
-    return _encode(_Message(snapshot.version, *numbers, columns))
+    return _encode(_Message(snapshot.version, *numbers, snapshot.entries.columns))
 
 
 def decode(body: bytes | memoryview) -> Snapshot:

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import structlog
 
-from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
@@ -84,8 +83,7 @@ class SnapshotStore:
             is_first = self._stored is None
             is_stored = self._is_newer(parsed, now_s)
             if is_stored:
-                entries = entries_of(parsed.at_s, parsed.entries)
-                self._stored = StoredSnapshot(parsed, by_namespace(entries), self._monotonic())
+                self._stored = StoredSnapshot(parsed, by_namespace(parsed.entries), self._monotonic())
             self._log_clock_fault(*self._clock_fault(parsed, now_s, is_first))
             return is_stored
 

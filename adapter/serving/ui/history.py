@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import chain
 from math import isnan
 
-from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Snapshot
 
 WINDOW_S = 600.0
@@ -57,11 +56,10 @@ class History:
 
 
 def _tick(snapshot: Snapshot, last: _Tick | None) -> _Tick:
-    entries = entries_of(snapshot.at_s, snapshot.entries)
-    place = {workload: index for index, workload in enumerate(entries.workloads)}
+    place = {workload: index for index, workload in enumerate(snapshot.entries.workloads)}
     if last is not None and place == last.place:
         place = last.place
-    values = chain.from_iterable(zip(*map(entries.number, SERIES), strict=True))
+    values = chain.from_iterable(zip(*map(snapshot.entries.number, SERIES), strict=True))
     return _Tick(snapshot.at_s, round(snapshot.at_s / snapshot.tick_s), place, array("f", values))
 
 

@@ -8,7 +8,6 @@ from math import log2
 from adapter.core import formatting
 from adapter.core.decisions import Decision
 from adapter.core.messages import sentence
-from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 
 
@@ -53,7 +52,7 @@ class Changes:
 
     def since_last(self, snapshot: Snapshot) -> list[Decision]:
         """The decisions with another reason or number than before, or with a fault where there was none."""
-        entries = entries_of(snapshot.at_s, snapshot.entries)
+        entries = snapshot.entries
         columns = entries.text("reason"), map(str, entries.number("required_workers")), map(bool, entries.text("fault"))
         now: dict[str, tuple[object, ...]] = dict(zip(entries.workloads, zip(*columns, strict=True), strict=True))
         changed = [entries.decision(row) for row, name in enumerate(now) if self._previous.get(name) != now[name]]

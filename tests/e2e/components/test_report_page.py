@@ -16,6 +16,7 @@ from adapter.backtest.sections import trace_section
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.core.decisions import Decision, Reason
 from adapter.core.prices import Prices
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.ui.history import History
 from adapter.serving.ui.page import content
@@ -171,7 +172,7 @@ def test_the_page_of_decisions_fits_the_window(browser: Browser, width: int) -> 
         backlog_time_target_s=60.0,
     )
     entry = Entry(decision=decision, error_after_s=180.0, window_s=60.0, labels={})
-    held = Snapshot(at_s=BEGIN_S, tick_s=15, error_after_s=180, entries=(entry,))
+    held = Snapshot(at_s=BEGIN_S, tick_s=15, error_after_s=180, entries=entries_of(BEGIN_S, [entry]))
     document = files("adapter.serving.ui") / "page.html"
     with browser.page(f"file://{document}", "light", size=(width, 900)) as page:
         page.evaluate(f"show({json.dumps(content(held, History(), BEGIN_S, ('', 1)))})")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from adapter.core.decisions import Decision, Reason
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot, encode
 from adapter.serving.snapshots.transport import MESSAGE_TYPE
 from parts.process import HOST, Part
@@ -39,7 +40,9 @@ class Published(Part):
     def _snapshot(self) -> bytes:
         at_s = time.time()
         entries = [_entry(workload, at_s, numbers) for workload, numbers in sorted(self._numbers().items())]
-        return encode(Snapshot(at_s=at_s, tick_s=TICK_S, error_after_s=ERROR_AFTER_S, entries=entries))
+        return encode(
+            Snapshot(at_s=at_s, tick_s=TICK_S, error_after_s=ERROR_AFTER_S, entries=entries_of(at_s, entries))
+        )
 
 
 def _entry(workload: str, at_s: float, numbers: Mapping[str, float]) -> Entry:

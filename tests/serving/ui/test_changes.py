@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from adapter.core.decisions import Decision, Reason
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.ui.view import Changes
 
@@ -11,7 +12,8 @@ HELD = Decision(workload="shop/orders", at_s=0.0, policy="dataflow", reason=Reas
 
 def snapshot(decision: Decision) -> Snapshot:
     entry = Entry(decision=decision, error_after_s=180.0, window_s=60.0)
-    return Snapshot(at_s=decision.at_s, tick_s=15.0, error_after_s=180.0, entries=(entry,))
+    entries = entries_of(decision.at_s, [entry])
+    return Snapshot(at_s=decision.at_s, tick_s=15.0, error_after_s=180.0, entries=entries)
 
 
 def news(*decisions: Decision) -> list[bool]:

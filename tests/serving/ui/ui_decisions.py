@@ -3,6 +3,7 @@
 from typing import Any
 
 from adapter.core.decisions import Decision, Reason
+from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 
 AT_S = 1_000_000.0
@@ -27,8 +28,5 @@ def decision(workload: str = "demo/steady", **changes: Any) -> Decision:
 
 
 def snapshot(*decisions: Decision, at_s: float = AT_S, labels: dict[str, str] | None = None) -> Snapshot:
-    entries = tuple(
-        Entry(decision=one, error_after_s=180.0, window_s=60.0, labels=labels or {})
-        for one in sorted(decisions, key=lambda one: one.workload)
-    )
-    return Snapshot(at_s=at_s, tick_s=15, error_after_s=180, entries=entries)
+    entries = tuple(Entry(decision=one, error_after_s=180.0, window_s=60.0, labels=labels or {}) for one in decisions)
+    return Snapshot(at_s=at_s, tick_s=15, error_after_s=180, entries=entries_of(at_s, entries))
