@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -270,7 +271,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
             units = command.trace_backtest(traces, grid, out)
             for sentence in (*command.assumptions(traces, grid), command.describe_runs(units, grid)):
                 typer.echo(sentence)
-            command.run(units, wiring.spark(master, out), stop)
+            command.run(units, partial(wiring.spark, master, out), stop)
         if report is not None:
             typer.echo("simulating the first seed again, on whole traces, for the report", err=True)
         files = () if report is None else history_report.write_trace_report(traces, grid, options)

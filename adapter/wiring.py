@@ -1,7 +1,7 @@
 """Assemble each role of the program from its parts."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +29,6 @@ from adapter.stop_signals import is_stopping, stop_event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from adapter.backtest.job import SessionFactory
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
@@ -105,21 +103,14 @@ def _pipeline_tls(config: Config, telemetry: Telemetry) -> LiveTls | None:
     return tls
 
 
-def spark(master: str | None, folder: Path) -> "SessionFactory":
-    """A context manager factory: a Spark session for a backtest, whose log goes into the folder.
+@contextmanager
+def spark(master: str | None, folder: Path) -> "Iterator[SparkSession]":
+    """A Spark session for a backtest, whose log goes into the folder.
 
     master: Spark's master; None runs in this process on every core. A task whose worker dies is tried again.
-    Opening raises SetupError.
+    Raises SetupError.
     """
+    check_java()
     wanted = settings(BACKTEST_MEMORY, with_retries(master or "local[*]"), 1)
-
-    @contextmanager
-    def opened() -> "Iterator[SparkSession]":
-        check_java()
-        session = Session(wanted, str(folder / "spark.log"))
-        try:
-            yield session.spark
-        finally:
-            session.close()
-
-    return opened
+    with closing(Session(wanted, str(folder / "spark.log"))) as session:
+        yield session.spark

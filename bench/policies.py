@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     try:
         what = comparison(arguments)
         with stop_event() as stop:
-            folder = command.simulate(what, spark(arguments.master, arguments.out), stop)
+            folder = command.simulate(what, partial(spark, arguments.master, arguments.out), stop)
         report(what, compare(what, folder))
     except AdapterError as error:
         sys.exit(f"bench-policies: {error}")
