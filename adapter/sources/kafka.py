@@ -17,7 +17,6 @@ from adapter.config import Config, KafkaSource
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.history_file import HistoryFile
-from adapter.sources.kafka_admin import Admin, Open
 from adapter.sources.kafka_errors import share_group_fault
 from adapter.sources.kafka_properties import Inputs, exists, inputs, merge, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
@@ -36,6 +35,7 @@ from adapter.sources.sample_table import SampleTable
 __all__ = ["KafkaReader", "check", "read_plan"]
 
 OnError = Callable[[KafkaError], None]
+Open = Callable[[str, KafkaSource, OnError], client.AdminClient]  # with the name of the source
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
 
@@ -68,7 +68,7 @@ class KafkaReader:
         self._plan = plan
         self._clock = clock
         self._open_admin = open_admin or _client
-        self._admin: Admin | None = None
+        self._admin: client.AdminClient | None = None
         self._inputs: Inputs | None = None  # of the client
         self._groups = GroupListing()
         self._listed_at_s = -math.inf
@@ -109,7 +109,7 @@ class KafkaReader:
             if requests.has_old_leaders or self._silent.need_new_client:
                 self.close()
 
-    def _current_client(self) -> Admin:
+    def _current_client(self) -> client.AdminClient:
         """The client, opened anew after its properties or the files that they name have changed."""
         current = inputs(self._name, self._settings)
         if current != self._inputs:
@@ -182,13 +182,13 @@ def _check(name: str, settings: KafkaSource) -> None:
     _open_client(name, properties, lambda error: None)  # without an address, it connects to nothing
 
 
-def _client(name: str, settings: KafkaSource, on_error: OnError) -> Any:
+def _client(name: str, settings: KafkaSource, on_error: OnError) -> client.AdminClient:
     properties = merge(name, settings)
     _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
     return _open_client(name, {**properties, "bootstrap.servers": settings.bootstrap_servers}, on_error)
 
 
-def _open_client(name: str, properties: Mapping[str, str], on_error: OnError) -> Any:
+def _open_client(name: str, properties: Mapping[str, str], on_error: OnError) -> client.AdminClient:
     configuration: dict[str, Any] = {
         "client.id": "backlog-adapter",
         "log_level": 0,  # librdkafka writes to stderr and bypasses every logger; on_error receives its errors

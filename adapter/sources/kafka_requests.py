@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import admin as client
 
-from adapter.sources.kafka_admin import Admin
 from adapter.sources.kafka_errors import TRANSIENT, UNREACHABLE, group_fault, topic_fault
 from adapter.sources.offsets import Partition
 
@@ -39,7 +38,7 @@ class GroupListing:
 class KafkaRequests:
     """The requests of one tick and the time that is left for them."""
 
-    def __init__(self, admin: Admin, deadline_s: float, unanswered: dict[str, Future[Any]]) -> None:
+    def __init__(self, admin: client.AdminClient, deadline_s: float, unanswered: dict[str, Future[Any]]) -> None:
         """unanswered: the requests of earlier ticks that are under way, by group; updated by committed()."""
         self._admin = admin
         self._unanswered = unanswered
@@ -69,11 +68,11 @@ class KafkaRequests:
 
     def _without_classic_state(self) -> frozenset[str]:
         """The groups that a broker lists and, described as a classic group, reports as dead; none without an answer."""
-        try:
+        try:  # deprecated, but the only call that sees share groups
             found = self._admin.list_groups(timeout=self._left_s(0.25))
         except KafkaException:
             return frozenset()
-        return frozenset(group.id for group in found if group.state == "Dead" and not group.protocol_type)
+        return frozenset(str(group.id) for group in found if group.state == "Dead" and not group.protocol_type)
 
     def committed(self, groups: Iterable[str], answered: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
         """The committed offsets of each group, in half of the time left. A dead coordinator affects only its groups.
