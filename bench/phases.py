@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from adapter import config as configuration
 from adapter.config import Config, TraceSource
+from adapter.core.state import EMPTY
 from adapter.pipeline.fold import by_shard, fold_ticks
-from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack, pack_decisions, unpack
 from adapter.pipeline.publish import SnapshotBuilder
 from adapter.serving.snapshots.snapshot import encode
@@ -39,7 +39,7 @@ def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
     rules = configuration.rule_book(config)
     books, builder, store = by_shard(rules), SnapshotBuilder(config, rules), SnapshotStore(lambda: END_S)
     telemetry = Telemetry(store, workloads=True)
-    states = dict.fromkeys(books, CORE.empty)
+    states = dict.fromkeys(books, EMPTY)
     for at_s in range(START_S, END_S, TICK_S):
         tick = range(at_s, at_s + 1, TICK_S)
         marks = [time.perf_counter()]
@@ -47,7 +47,7 @@ def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
         marks.append(time.perf_counter())
         packed = list(pack(table, tick, all_shards=True))
         marks.append(time.perf_counter())
-        after = {key: fold_ticks(CORE, states[key], unpack([(at, stream)]), books[key]) for key, at, stream in packed}
+        after = {key: fold_ticks(states[key], unpack([(at, stream)]), books[key]) for key, at, stream in packed}
         states = {key: each.state for key, each in after.items()}
         marks.append(time.perf_counter())
         streams = [pack_decisions(each.decisions) for each in after.values() if each.decisions is not None]

@@ -10,38 +10,28 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from adapter.core import engine
 from adapter.core.decisions import Decisions
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import EVERY, Samples
+from adapter.core.state import EMPTY, VERSION, State, decode, encode_fast, encode_slow
 from adapter.failure_logger import MOST_CAUSES, one_line
 from adapter.pipeline.packing import pack_decisions, unpack
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 
 DECISIONS = "shard int, at long, decisions binary, faults int"
 BLOB = "version int, blob binary"
+Advance = Callable[[State, Samples, RuleBook], tuple[State, Decisions]]
 
 logger = logging.getLogger(__name__)
 _logged: set[str] = set()  # the causes of failed folds
 
 
-@dataclass(frozen=True, kw_only=True)
-class Core:
-    """The functions of core that the stream calls. All of them are importable, so that pickle can send them by name."""
-
-    advance: Callable[[Any, Samples, RuleBook], tuple[Any, Decisions]]
-    empty: Any
-    version: int
-    encode_fast: Callable[[Any], bytes]
-    encode_slow: Callable[[Any], bytes]
-    decode: Callable[[int, bytes, bytes], Any]
-
-
 class Fold(StatefulProcessor):
     """Folds the samples of one shard. Each batch writes the fast state; the slow state is written if it changes."""
 
-    def __init__(self, core: Core, rules: RuleBook) -> None:
-        self._core = core
+    def __init__(self, rules: RuleBook) -> None:
         self._books = pickle.dumps(by_shard(rules))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -53,10 +43,10 @@ class Fold(StatefulProcessor):
         """Fold the ticks of a batch, oldest first, and yield one row for the newest. Missed ticks come in one batch."""
         ticks = unpack((row.at, bytes(row.samples)) for row in rows)
         fast, slow = self._fast.get(), self._slow.get()
-        before, fault = decode_state(self._core, fast, slow)
-        after = fold_ticks(self._core, before, ticks, _unpickle(self._books)[key[0]], fault)
-        self._fast.update((self._core.version, self._core.encode_fast(after.state)))
-        changed = (self._core.version, self._core.encode_slow(after.state))
+        before, fault = decode_state(fast, slow)
+        after = fold_ticks(before, ticks, _unpickle(self._books)[key[0]], fault)
+        self._fast.update((VERSION, encode_fast(after.state)))
+        changed = (VERSION, encode_slow(after.state))
         if slow is None or changed != (slow[0], bytes(slow[1])):
             self._slow.update(changed)
         packed = None if after.decisions is None else pack_decisions(after.decisions)
@@ -68,49 +58,51 @@ class FoldResult:
     """A shard after a batch."""
 
     at_s: int  # the newest tick
-    state: Any
+    state: State
     decisions: Decisions | None  # of the newest tick; None without workloads, or if that tick failed even without state
     faults: int  # ticks that raised, plus one if the stored state could not be decoded
 
 
-def fold_ticks(core: Core, state: Any, ticks: Iterable[Samples], book: RuleBook, fault: str = "") -> FoldResult:
+def fold_ticks(
+    state: State, ticks: Iterable[Samples], book: RuleBook, fault: str = "", advance: Advance = engine.advance
+) -> FoldResult:
     """Fold ticks. fault: the reason for workloads without a sample in the first tick, "" without one."""
     after = FoldResult(0, state, None, int(bool(fault)))
     for samples in ticks:
-        state, decisions, failed = _advance(core, after.state, _with_fault(samples, fault), book)
+        state, decisions, failed = _advance(advance, after.state, _with_fault(samples, fault), book)
         after = FoldResult(int(samples.at_s), state, decisions, after.faults + failed)
         fault = ""
     return after
 
 
-def decode_state(core: Core, fast: tuple[Any, ...] | None, slow: tuple[Any, ...] | None) -> tuple[Any, str]:
+def decode_state(fast: tuple[Any, ...] | None, slow: tuple[Any, ...] | None) -> tuple[State, str]:
     """The state from two stored (version, blob). If it cannot be decoded: an empty state and the reason."""
     if fast is None or slow is None:
-        return core.empty, ""
+        return EMPTY, ""
     try:
         if fast[0] != slow[0]:
             raise ValueError(f"state of versions {fast[0]} and {slow[0]}")
-        return core.decode(fast[0], bytes(fast[1]), bytes(slow[1])), ""
+        return decode(fast[0], bytes(fast[1]), bytes(slow[1])), ""
     except ValueError as error:
         logger.error("the stored state is dropped and its workloads warm up again: %s", error)
-        return core.empty, f"the stored state could not be decoded ({error}): warming up again"
+        return EMPTY, f"the stored state could not be decoded ({error}): warming up again"
 
 
-def _advance(core: Core, state: Any, samples: Samples, book: RuleBook) -> tuple[Any, Decisions | None, bool]:
+def _advance(advance: Advance, state: State, samples: Samples, book: RuleBook) -> tuple[State, Decisions | None, bool]:
     """Fold one tick, and return whether it failed. A tick that raises would stop the query again after each restart.
 
     So a tick that raises is folded again without its samples, and if that fails, also without the state. If that fails
     too, the state is lost and there is no decision.
     """
     fault = ""
-    for before, seen in ((state, samples), (state, None), (core.empty, None)):
+    for before, seen in ((state, samples), (state, None), (EMPTY, None)):
         try:
-            after, decisions = core.advance(before, seen or Samples(at_s=samples.at_s, faults={EVERY: fault}), book)
+            after, decisions = advance(before, seen or Samples(at_s=samples.at_s, faults={EVERY: fault}), book)
             return after, decisions if decisions.text else None, seen is None
         except Exception as error:  # an error in one shard must not stop the others
             _log_once(error, "with samples" if seen else "without samples", samples.at_s)
             fault = fault or f"the samples of this tick could not be used ({type(error).__name__}: {error})"
-    return core.empty, None, True
+    return EMPTY, None, True
 
 
 def _log_once(error: Exception, tried: str, at_s: float) -> None:

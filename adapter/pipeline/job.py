@@ -14,24 +14,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.config import Config
-from adapter.core import engine, state
 from adapter.core.rule_book import RuleBook
 from adapter.errors import JvmError, SetupError, cause_of
 from adapter.pipeline.checkpoint import Checkpoint, claim, needs_empty_stream
-from adapter.pipeline.fold import Core
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, QueryPlan, start_query
 from adapter.pipeline.session import JVM_ERRORS, Session, done_within, settings, with_retries
 
-CORE = Core(
-    advance=engine.advance,
-    empty=state.EMPTY,
-    version=state.VERSION,
-    encode_fast=state.encode_fast,
-    encode_slow=state.encode_slow,
-    decode=state.decode,
-)
 CHECK_EVERY_S = 0.5
 QUERY_STOPS_WITHIN_S = 25.0  # longer than Spark's own stopTimeout: by then the JVM hangs
 JVM_ANSWERS_WITHIN_S = 30.0  # a call takes milliseconds; on a machine without memory, much longer
@@ -76,7 +66,7 @@ class StreamingJob:
         self._policy = policy
         self._failed_starts = 0  # since the last published tick
         self._permanent_failures = 0  # in a row, which only an empty stream ends
-        self._plan = QueryPlan(config=config, rules=rules, core=CORE, opener=opener)
+        self._plan = QueryPlan(config=config, rules=rules, opener=opener)
         self.publisher = Publisher(config, rules, publish)
         self.failure: str | None = None  # why the query ended last; None while it publishes
         self.restarts = 0

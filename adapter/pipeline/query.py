@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from adapter.config import Config
 from adapter.core.rule_book import RuleBook
 from adapter.pipeline.datasource import SamplesSource
-from adapter.pipeline.fold import DECISIONS, Core, Fold
+from adapter.pipeline.fold import DECISIONS, Fold
 from adapter.pipeline.source_runner import serialize
 
 OPENER = "adapter.sources.factory:open_source"
@@ -17,11 +17,10 @@ OPENER = "adapter.sources.factory:open_source"
 
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """Configuration, rules and core of the streaming query."""
+    """Configuration and rules of the streaming query."""
 
     config: Config
     rules: RuleBook
-    core: Core
     opener: str  # "module:function" that opens a source by name in a Spark worker
 
 
@@ -36,7 +35,7 @@ def start_query(
         .option("opener", plan.opener)
         .load()
     )
-    decisions = rows.groupBy("shard").transformWithState(Fold(plan.core, plan.rules), DECISIONS, "Update", "None")
+    decisions = rows.groupBy("shard").transformWithState(Fold(plan.rules), DECISIONS, "Update", "None")
     return (
         decisions.writeStream.outputMode("update")
         .option("checkpointLocation", checkpoint)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pipeline_stream import OPENER, RULES, Stream, config_of
 
-from adapter.pipeline.job import CORE
 from adapter.pipeline.query import QueryPlan
 from adapter.pipeline.session import Session, settings
 
@@ -26,4 +25,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture
 def stream(tmp_path: Path) -> Stream:
-    return Stream(tmp_path, QueryPlan(config=config_of(tmp_path), rules=RULES, core=CORE, opener=OPENER))
+    return Stream(tmp_path, QueryPlan(config=config_of(tmp_path), rules=RULES, opener=OPENER))

@@ -23,11 +23,11 @@ from rich.console import Console
 from adapter.config import Basic, Config, KubernetesSource, rule_book
 from adapter.core.decisions import Decision, Reason
 from adapter.core.messages import sentence
+from adapter.core.state import EMPTY
 from adapter.errors import LONGEST_FAULT
 from adapter.http_body import LARGEST_BODY
 from adapter.pipeline.datasource import Reader
 from adapter.pipeline.fold import by_shard, fold_ticks
-from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions, unpack
 from adapter.pipeline.publish import SnapshotBuilder
 from adapter.pipeline.query import OPENER
@@ -98,7 +98,7 @@ def snapshot(settings: Config, at_s: int) -> Snapshot:
         for shard, at, samples in reader.read(part):
             shards[shard].append((at, samples))
     rules = rule_book(settings)
-    after = [fold_ticks(CORE, CORE.empty, unpack(rows), by_shard(rules)[shard]) for shard, rows in shards.items()]
+    after = [fold_ticks(EMPTY, unpack(rows), by_shard(rules)[shard]) for shard, rows in shards.items()]
     assert not any(each.faults for each in after)
     packed = [pack_decisions(each.decisions) for each in after if each.decisions is not None]
     return SnapshotBuilder(settings, rules).snapshot(at_s, packed)

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from adapter.core.decisions import Reason
 from adapter.core.rule_book import RuleBook
 from adapter.pipeline.checkpoint import claim
-from adapter.pipeline.job import CORE, RestartPolicy, StreamingJob
+from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.query import QueryPlan
 from adapter.pipeline.session import Session
 from adapter.serving.snapshots.snapshot import Snapshot
@@ -51,7 +51,7 @@ def test_a_stopped_stream_continues_from_its_checkpoint(spark: Session, stream: 
 
 def test_a_dead_or_hanging_source_loses_its_samples_and_not_the_tick(spark: Session, tmp_path: Path) -> None:
     names = ("recorded", "broken", "dead", "hanging")
-    plan = QueryPlan(config=config_of(tmp_path, names), rules=rules_of(*names[1:]), core=CORE, opener=OPENER)
+    plan = QueryPlan(config=config_of(tmp_path, names), rules=rules_of(*names[1:]), opener=OPENER)
     stream = Stream(tmp_path, plan)
     with stream.running(spark) as next_snapshot:
         first, second = next_snapshot(), next_snapshot()

@@ -11,8 +11,8 @@ from pipeline_stream import config_of
 
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
+from adapter.core.state import EMPTY
 from adapter.pipeline.fold import fold_ticks
-from adapter.pipeline.job import CORE
 from adapter.pipeline.packing import pack_decisions
 from adapter.pipeline.publish import Publisher
 from adapter.pipeline.shards import shard_of
@@ -51,7 +51,7 @@ class Hanging(Batch):
 
 def packed(at_s: int, book: RuleBook = BOOK) -> bytes:
     found = [("shop/found", "map", "backlog_records", 5.0), ("shop/found", "", "fleet", 0.0)] if book.by_fleet else []
-    after = fold_ticks(CORE, CORE.empty, [assemble(at_s, found)], book)
+    after = fold_ticks(EMPTY, [assemble(at_s, found)], book)
     assert after.decisions is not None
     return pack_decisions(after.decisions)
 
