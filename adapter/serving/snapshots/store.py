@@ -13,8 +13,6 @@ import structlog
 from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 from adapter.serving.snapshots.workloads import Namespace, by_namespace
 
-_TOO_OLD = "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late"
-
 _log = structlog.get_logger(__name__)
 
 
@@ -43,24 +41,18 @@ class StoredSnapshot:
 
 
 class SnapshotStore:
-    """Stores the newest snapshot. A reader takes `current` once for all of its lookups."""
+    """Stores the newest snapshot. A reader takes `current` once for all of its lookups.
+
+    current: the newest snapshot with its index; None before the first one. fault: why the last snapshot that came was
+    refused, or is suspicious; None if it was neither.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._monotonic = monotonic
-        self._logged_fault: str | None = None
         self._lock = threading.Lock()
-        self._stored: StoredSnapshot | None = None
-
-    @property
-    def current(self) -> StoredSnapshot | None:
-        """The newest snapshot with its index; None before the first one."""
-        return self._stored
-
-    @property
-    def fault(self) -> str | None:
-        """Why the last snapshot that came was refused, or is suspicious; None if it was neither."""
-        return self._logged_fault
+        self.current: StoredSnapshot | None = None
+        self.fault: str | None = None
 
     def now_s(self) -> float:
         """The time for ages, in Unix seconds.
@@ -68,7 +60,7 @@ class SnapshotStore:
         It is never before the stored tick plus the time since it was stored, so that old numbers stay old if the clock
         is set back.
         """
-        stored, now_s = self._stored, self._clock()
+        stored, now_s = self.current, self._clock()
         return now_s if stored is None else max(now_s, stored.snapshot.at_s + self._monotonic() - stored.since_s)
 
     def put(self, snapshot: Snapshot | bytes | memoryview) -> bool:
@@ -80,10 +72,10 @@ class SnapshotStore:
         parsed = snapshot if isinstance(snapshot, Snapshot) else decode(snapshot)
         with self._lock:
             now_s = self._clock()
-            is_first = self._stored is None
+            is_first = self.current is None
             is_stored = self._is_newer(parsed, now_s)
             if is_stored:
-                self._stored = StoredSnapshot(parsed, by_namespace(parsed.entries), self._monotonic())
+                self.current = StoredSnapshot(parsed, by_namespace(parsed.entries), self._monotonic())
             self._log_clock_fault(*self._clock_fault(parsed, now_s, is_first))
             return is_stored
 
@@ -91,7 +83,7 @@ class SnapshotStore:
         # A tick in the future would block every later snapshot until its time has come.
         if snapshot.is_ahead(now_s):
             return False
-        stored = None if self._stored is None else self._stored.snapshot
+        stored = None if self.current is None else self.current.snapshot
         # The stored snapshot may be ahead because this server's clock was wrong when it came.
         return stored is None or stored.is_ahead(now_s) or snapshot.at_s > stored.at_s
 
@@ -100,15 +92,15 @@ class SnapshotStore:
         ahead_s = snapshot.at_s - now_s
         if snapshot.is_ahead(now_s):
             return "a snapshot in the future is refused: compare the clocks of the pipeline and this server", ahead_s
-        if self._stored is not None and snapshot.at_s < self._stored.snapshot.at_s:
-            older_s = self._stored.snapshot.at_s - snapshot.at_s
+        if self.current is not None and snapshot.at_s < self.current.snapshot.at_s:
+            older_s = self.current.snapshot.at_s - snapshot.at_s
             return "a snapshot older than the current one is refused: do two pipelines publish here?", older_s
         # A pipeline that starts replays its history or its last batch, and its first tick replaces that.
         if -ahead_s > snapshot.error_after_s and not is_first:
-            return _TOO_OLD, -ahead_s
+            return "the newest snapshot is too old to serve: compare the clocks, or the pipeline is late", -ahead_s
         return None, 0.0
 
     def _log_clock_fault(self, fault: str | None, off_s: float) -> None:
-        if fault is not None and fault != self._logged_fault:
+        if fault is not None and fault != self.fault:
             _log.warning(fault, off_s=float(f"{off_s:.3g}"))  # also a small one
-        self._logged_fault = fault
+        self.fault = fault
