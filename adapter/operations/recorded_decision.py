@@ -22,7 +22,6 @@ class RecordedDecision:
     """One decision with all its inputs; every array has one element."""
 
     decision: Decision
-    sentence: str
     columns: RecordColumns
     inputs: DecisionInput
     result: DecisionResult
@@ -88,9 +87,7 @@ def replay(record: Record) -> RecordedDecision:
         result = decide(inputs)
     except (KeyError, ValueError) as error:
         raise AdapterError(f"the record cannot be read ({error}): use the release that runs the pipeline") from error
-    recorded = RecordedDecision(
-        decision=record.decision, sentence=record.sentence, columns=columns, inputs=inputs, result=result
-    )
+    recorded = RecordedDecision(decision=record.decision, columns=columns, inputs=inputs, result=result)
     if recorded.served != record.decision.required_workers:
         decided = f"{record.decision.required_workers} was decided, {recorded.served} follows from its record"
         raise AdapterError(f"{decided}: use the release that runs the pipeline")
