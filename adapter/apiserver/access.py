@@ -39,14 +39,6 @@ class Access(Protocol):
         """The user of a request. Raises StatusError where the request is not allowed."""
 
 
-class OpenAccess:
-    """Admits every request: the routes check a token, or everybody may read them."""
-
-    def admit(self, request: Request) -> Identity:
-        """The local user, with every right."""
-        return LOCAL
-
-
 class LoopbackAccess:
     """Admits the requests of this machine, for a server on loopback without authentication.
 

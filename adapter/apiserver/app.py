@@ -13,9 +13,9 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import MapAdapter, Rule
 
 from adapter.apiserver import answer
-from adapter.apiserver.access import Access, OpenAccess
+from adapter.apiserver.access import Access
 from adapter.apiserver.answer import Answer, Handler, Routes
-from adapter.apiserver.identity import Identity
+from adapter.apiserver.identity import LOCAL, Identity
 from adapter.apiserver.request import Request, from_environ
 from adapter.apiserver.status import StatusError, internal_error, method_not_allowed, no_such_resource
 
@@ -74,15 +74,16 @@ class _App(Flask):
 def create_app(routes: Routes, *, access: Access | None = None, observe: Observer | None = None) -> Flask:
     """An application that answers these routes.
 
-    access: decides on every request, also on one without a route; None admits all. observe: called after each request,
-    unless the server has answered the client meanwhile (`adapter.is_answered` of the WSGI environment).
+    access: decides on every request, also on one without a route; None admits all, for routes that check a token, or
+    that everybody may read. observe: called after each request, unless the server has answered the client meanwhile
+    (`adapter.is_answered` of the WSGI environment).
     """
     app = _App(__name__, static_folder=None)
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     for rule, handler in routes.items():
         app.add_url_rule(rule, rule, _view(handler), methods=["GET"], provide_automatic_options=False)
-    app.before_request(_admission(access or OpenAccess()))
+    app.before_request(_admission(access))
     if observe is not None:
         app.after_request(_observation(observe))
     app.register_error_handler(StatusError, _status)
@@ -103,10 +104,10 @@ class _Call:
         self.metric = ""
 
 
-def _admission(access: Access) -> Callable[[], None]:
+def _admission(access: Access | None) -> Callable[[], None]:
     def admit() -> None:
         g.call = call = _Call(from_environ(request.environ))
-        call.identity = access.admit(call.request)
+        call.identity = LOCAL if access is None else access.admit(call.request)
 
     return admit
 
