@@ -120,14 +120,10 @@ def _changes(report: Report) -> Iterator[_CsvRow]:
 
 def _series(report: Report) -> Iterator[_CsvRow]:
     for section, loop, track in _tracks(report):
-        yield from _track_rows(section, loop, track)
-
-
-def _track_rows(section: Section, loop: str, track: Track) -> Iterator[_CsvRow]:
-    rate = np.interp(track.at_s, section.at_s, section.rate_records_per_s)
-    waits = track.backlog_time_s if len(track.backlog_time_s) else np.full(len(track.at_s), np.nan)
-    for moment in zip(track.at_s.tolist(), rate.tolist(), track.workers.tolist(), waits.tolist(), strict=True):
-        yield section.title, loop, track.name, *(_field(value) for value in moment)
+        rate = np.interp(track.at_s, section.at_s, section.rate_records_per_s)
+        waits = track.backlog_time_s if len(track.backlog_time_s) else np.full(len(track.at_s), np.nan)
+        for moment in zip(track.at_s.tolist(), rate.tolist(), track.workers.tolist(), waits.tolist(), strict=True):
+            yield section.title, loop, track.name, *map(_field, moment)
 
 
 def _field(value: float | None) -> str:
