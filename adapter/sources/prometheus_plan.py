@@ -15,6 +15,7 @@ LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refus
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
+_NO_PRESET = presets.Preset(name="", description="", workload_label="")  # of an entry that names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,14 @@ class _QueryRead:
     path: str
     workload: str
     match: Mapping[str, str]
-    preset: presets.Preset | None
+    preset: presets.Preset
     signals: Mapping[str, str]
     own_signals: Collection[str] = ()  # those of the configuration
 
     @property
     def group(self) -> tuple[object, ...]:
         """Entries of one group can share their queries."""
-        return self.preset and self.preset.name, tuple(self.signals.items()), tuple(sorted(self.match))
+        return self.preset.name, tuple(self.signals.items()), tuple(sorted(self.match))
 
 
 def queries(config: Config, name: str) -> tuple[Query, ...]:
@@ -110,12 +111,12 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
         for j, reading in enumerate(workload.read):
             path = f"workloads[{i}].read[{j}]"
             if isinstance(reading, PrometheusReading) and reading.source == name:
-                preset = presets.load(reading.preset) if reading.preset else None
-                signals = {**(preset.signals if preset else {}), **reading.signals}
+                preset = presets.load(reading.preset) if reading.preset else _NO_PRESET
+                signals = {**preset.signals, **reading.signals}
                 yield _QueryRead(path, workload.id, reading.match, preset, signals, reading.signals)
             elif isinstance(reading, PravegaReading) and name in sources_of(config, reading):
                 match = {"scope": reading.scope, "stream": reading.stream}
-                yield _QueryRead(path, workload.id, match, None, presets.stream_rates())
+                yield _QueryRead(path, workload.id, match, _NO_PRESET, presets.stream_rates())
 
 
 def _of_reads(group: list[_QueryRead], window: str, source: str) -> Iterator[Query]:
@@ -128,7 +129,7 @@ def _of_reads(group: list[_QueryRead], window: str, source: str) -> Iterator[Que
         for batch in _batches(group, places) if signal in joinable else [[one] for one in group]:
             keys = tuple(sorted(first.match)) if signal in joinable else ()
             stage_label = _stage_label(first.preset, signal)
-            labels = (*keys, first.preset.workload_label if first.preset else None, stage_label)
+            labels = (*keys, first.preset.workload_label, stage_label)
             text = presets.fill(template, _match(batch), _distinct(labels), window)
             owners = ConfiguredWorkloads(keys, _by_values(keys, batch))
             entries = {read.workload: f"{source} ({read.path})" for read in batch}
@@ -136,12 +137,12 @@ def _of_reads(group: list[_QueryRead], window: str, source: str) -> Iterator[Que
 
 
 def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
-    preset = presets.load(fleet.preset) if fleet.preset else None
-    workload_label = fleet.workload_label or (preset.workload_label if preset else "")
-    namespace_label = fleet.namespace_label or (preset.namespace_label if preset else None)
+    preset = presets.load(fleet.preset) if fleet.preset else _NO_PRESET
+    workload_label = fleet.workload_label or preset.workload_label
+    namespace_label = fleet.namespace_label or preset.namespace_label
     owners = DiscoveredWorkloads(index, workload_label, namespace_label, fleet.namespace)
     match = ",".join(promql.equal(label, value) for label, value in fleet.match.items())
-    for signal, template in {**(preset.signals if preset else {}), **fleet.signals}.items():
+    for signal, template in {**preset.signals, **fleet.signals}.items():
         stage_label = None if signal in WORKLOAD_SIGNALS else fleet.stage_label or _stage_label(preset, signal)
         by = _distinct((namespace_label, workload_label, stage_label))
         yield Query(f"fleets[{index}]", signal, presets.fill(template, match, by, window), owners, stage_label)
@@ -162,8 +163,7 @@ def _batches(group: list[_QueryRead], places: int) -> Iterator[list[_QueryRead]]
 
 def _match(batch: list[_QueryRead]) -> str:
     """Matchers that select at least the series of a batch. The keys of the result identify each workload."""
-    derived = batch[0].preset.derived_labels if batch[0].preset else ()
-    labels = [label for label in sorted(batch[0].match) if label not in derived]
+    labels = [label for label in sorted(batch[0].match) if label not in batch[0].preset.derived_labels]
     return ",".join(promql.one_of(label, [read.match[label] for read in batch]) for label in labels)
 
 
@@ -179,8 +179,8 @@ def _paths(batch: list[_QueryRead]) -> str:
     return batch[0].path if len(batch) == 1 else f"{batch[0].path} and {len(batch) - 1} more"
 
 
-def _stage_label(preset: presets.Preset | None, signal: str) -> str | None:
-    return preset.stage_label if preset and signal not in WORKLOAD_SIGNALS else None
+def _stage_label(preset: presets.Preset, signal: str) -> str | None:
+    return None if signal in WORKLOAD_SIGNALS else preset.stage_label
 
 
 def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
@@ -188,13 +188,13 @@ def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
 
 
 def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
-    preset = None
+    preset = _NO_PRESET
     try:
-        preset = presets.load(reads.preset) if reads.preset else None
+        preset = presets.load(reads.preset) if reads.preset else preset
     except ConfigError as error:
         yield from (f"preset: {fault}" for fault in error.faults)
     yield from _match_faults(reads, preset)
-    fleet_label = (reads.workload_label or (preset and preset.workload_label)) if isinstance(reads, Fleet) else None
+    fleet_label = reads.workload_label or preset.workload_label if isinstance(reads, Fleet) else ""
     for signal, template in reads.signals.items():
         own = presets.template_faults({signal: template})
         yield from own
@@ -206,16 +206,16 @@ def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
             yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
 
-def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset | None) -> Iterator[str]:
+def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset) -> Iterator[str]:
     if isinstance(reads, PrometheusReading) and not any(reads.match.values()):
-        templates = {**(preset.signals if preset else {}), **reads.signals}.values()
+        templates = {**preset.signals, **reads.signals}.values()
         if any(presets.count_placeholder(template, "match") for template in templates):
-            label = preset.workload_label if preset else "app"
+            label = preset.workload_label or "app"
             yield f"match: expected labels that only this workload has, such as {label}: NAME, got none with a value"
     for label in reads.match:
         if not _LABEL.fullmatch(label):
             yield f"match.{label}: expected letters, digits and '_', not beginning with a digit"
-        elif isinstance(reads, Fleet) and preset and label in preset.derived_labels:
+        elif isinstance(reads, Fleet) and label in preset.derived_labels:
             yield f"match.{label}: the preset creates this label, and no series has it; match a label of the series"
 
 
