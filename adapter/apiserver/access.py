@@ -129,15 +129,10 @@ class ClusterAccess:
         try:
             verdict = self._reviews.verdict(identity, wanted)
         except SourceError as error:
-            raise _review_failed(error.cause) from error
+            raise internal_error(f"the access review failed: {error.cause}") from error
         if not verdict.allowed:
             closes = request.certificate is None and is_unauthenticated(identity)
             raise forbidden(wanted, identity.user, verdict.reason, _CLOSE if closes else None)
-
-
-def _review_failed(cause: str) -> StatusError:
-    error = internal_error()
-    return StatusError(error.code, error.reason, f"Internal error occurred: the access review failed: {cause}")
 
 
 def _is_open(wanted: Attributes) -> bool:

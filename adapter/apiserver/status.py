@@ -69,9 +69,9 @@ def not_acceptable(types: str) -> StatusError:
     return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {types}")
 
 
-def internal_error() -> StatusError:
-    """500: the cause is in the log, not in the response."""
-    return StatusError(500, "InternalError", "Internal error occurred: see the log of this server")
+def internal_error(cause: str = "see the log of this server") -> StatusError:
+    """500. The cause of an unforeseen error is in the log, not in the response."""
+    return StatusError(500, "InternalError", f"Internal error occurred: {cause}")
 
 
 def unavailable(message: str) -> StatusError:
