@@ -110,7 +110,8 @@ class _Jobs:
         t_s = step * STEP_S
         renewed = t_s % disturbances.NOISE_STEP_S == 0
         if renewed:
-            self._load = replace(self._load, speed_ratio=self._speed(t_s), sink_ratio=self._sink(t_s))
+            sink = self._world.for_each_job(disturbances.sink_ratio, t_s)
+            self._load = replace(self._load, speed_ratio=self._speed(t_s), sink_ratio=sink)
         workers = self._state.ready_workers
         changed = np.flatnonzero(self._held_at_workers != workers)
         if len(changed):
@@ -123,9 +124,6 @@ class _Jobs:
         if step % STEPS_A_TICK == 0:
             self._demand = self._world.demand_workers(self._world.arrivals.rate(step))
         return replace(self._load, rate_records_per_s=self._world.arrivals.rate(step))
-
-    def _sink(self, t_s: float) -> Array:
-        return self._world.for_each_job(disturbances.sink_ratio, t_s)
 
     def _speed(self, t_s: float) -> Array:
         """Speed of each worker. A stuck worker runs at STUCK_RATIO until all workers restart."""

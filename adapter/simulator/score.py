@@ -75,10 +75,6 @@ class _Memory:
     demand_workers: Array | None = None
 
 
-def _empty_memory(lanes: int) -> _Memory:
-    return _Memory(*(np.full(lanes, np.nan) for _ in range(3)))
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Sums over the steps of L lanes, by the names of SUMS; shape (L,), or (L, length) of SUMS."""
@@ -90,7 +86,8 @@ class Tally:
     def empty(cls, lanes: int) -> "Tally":
         """A tally of lanes without any step."""
         shapes = {name: (lanes, width) if width > 1 else (lanes,) for name, width in SUMS.items()}
-        return cls({name: np.zeros(shape) for name, shape in shapes.items()}, _empty_memory(lanes))
+        memory = _Memory(*(np.full(lanes, np.nan) for _ in range(3)))
+        return cls({name: np.zeros(shape) for name, shape in shapes.items()}, memory)
 
     def add(self, moment: StepResult) -> None:
         """Add one step in place. Raises ValueError for a tally from take() or plus(), which has no present step."""
@@ -114,9 +111,8 @@ class Tally:
             raise ValueError("a tally of finished windows begins no more")
         for numbers in self.sums.values():
             numbers[lanes] = 0.0
-        fresh = _empty_memory(len(lanes))
-        for name in ("changed_at_s", "direction", "recovering_since_s"):
-            setattr(self.memory, name, np.where(lanes, getattr(fresh, name), getattr(self.memory, name)))
+        for column in (self.memory.changed_at_s, self.memory.direction, self.memory.recovering_since_s):
+            column[lanes] = np.nan
 
     def take(self, index: IntArray | slice) -> "Tally":
         """A tally of some lanes, in the given order."""
