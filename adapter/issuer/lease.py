@@ -90,7 +90,7 @@ class Lease:
             "leaseDurationSeconds": math.ceil(self._duration_s),
             "acquireTime": now if is_new else spec.get("acquireTime", now),
             "renewTime": now,
-            "leaseTransitions": spec.get("leaseTransitions", 0) + is_new,
+            "leaseTransitions": spec.get("leaseTransitions", 0) + (is_new and holder != ""),
         }
         try:
             write(self._api, self._paths.lease, found, {"spec": record})
