@@ -10,6 +10,7 @@ from adapter.backtest.trace import Trace, Window, windows
 from adapter.backtest.units import random_seed
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
+from adapter.simulator.closed_loop import STEPS_A_TICK
 from adapter.simulator.policies import EPOCH_S
 from adapter.simulator.profiles import STEP_S, TICK_S
 from adapter.simulator.world import SimulatedJob
@@ -49,8 +50,9 @@ def simulate(job: CalibratedJob, policies: Sequence[str], start_s: float, seed: 
         )
         for part in parts
     ]
+    at_s = start_s + np.concatenate([tick_ends_s(part) for part in parts])
     return {
-        policy: _policy_run(policy, start_s, [(outcome, lane) for outcome in outcomes])
+        policy: _policy_run(policy, at_s, [(outcome, lane) for outcome in outcomes])
         for lane, policy in enumerate(policies)
     }
 
@@ -96,7 +98,14 @@ def _window_job(job: CalibratedJob, rate: Array, policy: str, part: Window, seed
     return SimulatedJob(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own_seed, job.rules)
 
 
-def _policy_run(policy: str, start_s: float, parts: Sequence[tuple[closed_loop.Outcome, int]]) -> PolicyRun:
+def tick_ends_s(part: Window) -> Array:
+    """The end of each scored tick of a window, in seconds from the first step of the load."""
+    first = part.lead_steps // STEPS_A_TICK + 1
+    ends: Array = np.arange(part.begin + first * STEPS_A_TICK, part.end + 1, STEPS_A_TICK, dtype=np.float64)
+    return STEP_S * ends
+
+
+def _policy_run(policy: str, at_s: Array, parts: Sequence[tuple[closed_loop.Outcome, int]]) -> PolicyRun:
     """Join the windows of one policy. parts: the outcome of each window, and the lane of the policy in it."""
     columns = {
         name: np.concatenate([outcome.series[name][:, lane] for outcome, lane in parts]) for name in closed_loop.SERIES
@@ -105,7 +114,6 @@ def _policy_run(policy: str, start_s: float, parts: Sequence[tuple[closed_loop.O
         name: sum(float(outcome.tally.sums[name][lane]) for outcome, lane in parts)
         for name in ("worker_s", "ups", "downs", "paused_s")
     }
-    at_s: Array = start_s + (np.arange(len(columns["delay_s"]), dtype=np.float64) + 1) * TICK_S
     return PolicyRun(
         policy=policy,
         at_s=at_s,

@@ -11,8 +11,9 @@ from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 from adapter.backtest.calibration import calibrate
 from adapter.backtest.open_loop import recommend
 from adapter.backtest.report_content import Track
-from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, overload_ratio, simulate
+from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, overload_ratio, simulate, tick_ends_s
 from adapter.backtest.timelines import timelines
+from adapter.backtest.trace import Window
 from adapter.core.messages import sentence
 from adapter.core.periods import Period
 from adapter.core.rule_book import RuleBook
@@ -121,6 +122,18 @@ def test_rules_with_times_hold_at_the_times_of_the_history() -> None:
     assert len(set(free)) > 1
     assert len(set(workers(excluded=(thursday,)))) == 1
     assert len(set(workers(pause_up_until_s=np.inf, pause_down_until_s=np.inf))) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "ends_s"),
+    [
+        pytest.param(Window(index=0, begin=0, end=7, lead_steps=0), [15, 30], id="a load that ends within a tick"),
+        pytest.param(Window(index=1, begin=4, end=13, lead_steps=3), [50, 65], id="a window that begins within a tick"),
+        pytest.param(Window(index=1, begin=4, end=13, lead_steps=2), [35, 50, 65], id="a lead-in that ends in a tick"),
+    ],
+)
+def test_the_ticks_of_a_window_have_the_times_of_the_load(window: Window, ends_s: list[float]) -> None:
+    assert tick_ends_s(window).tolist() == ends_s
 
 
 def test_uneven_partitions_are_no_fault_of_the_rescales() -> None:
