@@ -85,12 +85,13 @@ class Lease:
         """Whether no other replica wrote first."""
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         is_new = spec.get("holderIdentity") != holder
+        is_transition = is_new and holder != "" and bool(spec)  # the first holder and a release are none
         record: dict[str, Any] = {
             "holderIdentity": holder,
             "leaseDurationSeconds": math.ceil(self._duration_s),
             "acquireTime": now if is_new else spec.get("acquireTime", now),
             "renewTime": now,
-            "leaseTransitions": spec.get("leaseTransitions", 0) + (is_new and holder != ""),
+            "leaseTransitions": spec.get("leaseTransitions", 0) + is_transition,
         }
         try:
             write(self._api, self._paths.lease, found, {"spec": record})

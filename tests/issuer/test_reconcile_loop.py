@@ -128,7 +128,7 @@ def test_a_leader_that_is_gone_is_replaced_when_its_lease_expires(
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "one"
     pass_time(cluster, 20, other)
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
-    assert cluster.objects[LEASE]["spec"]["leaseTransitions"] == 2
+    assert cluster.objects[LEASE]["spec"]["leaseTransitions"] == 1
 
 
 def test_a_leader_that_stops_gives_its_lease_back(cluster: Cluster, replica: Replica, other: Replica) -> None:
@@ -136,7 +136,7 @@ def test_a_leader_that_stops_gives_its_lease_back(cluster: Cluster, replica: Rep
     replica.rounds.stop()
     other.rounds.run_once()
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
-    assert cluster.objects[LEASE]["spec"]["leaseTransitions"] == 2
+    assert cluster.objects[LEASE]["spec"]["leaseTransitions"] == 1
 
 
 def test_the_first_replica_creates_the_lease_and_the_secrets_own_it(cluster: Cluster, replica: Replica) -> None:
