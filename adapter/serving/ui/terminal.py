@@ -51,7 +51,7 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
 
     moves: workload -> its worker counts in order, the one at the start first; empty if they were not observed.
     """
-    entries = tuple(snapshot.entries) if snapshot is not None else ()
+    entries = snapshot.entries if snapshot is not None else ()
     changes = sum(len(counts) - 1 for counts in moves.values())
     lines = [f"{_whole(ran_s)}, {counted(len(entries), 'workload')}, {counted(changes, 'rescale')}"]
     width = max((len(entry.decision.workload) for entry in entries), default=0)
