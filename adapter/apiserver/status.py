@@ -70,7 +70,7 @@ def not_acceptable(types: str) -> StatusError:
 
 
 def internal_error(cause: str = "see the log of this server") -> StatusError:
-    """500. The cause of an unforeseen error is in the log, not in the response."""
+    """500. cause: what the client reads; the cause of an unforeseen error is only in the log."""
     return StatusError(500, "InternalError", f"Internal error occurred: {cause}")
 
 

@@ -84,7 +84,7 @@ Check = Callable[[Config], list[str]]  # the faults or hints that a source's mod
 
 log = structlog.get_logger(__name__)
 
-_ENTRY = re.compile(r"\b(workloads|fleets)\[(\d+)\]")
+_ENTRY = re.compile(r"""(?<!\w)(["'])(?:\\.|(?!\1).)*\1|(?<![.\w])(workloads|fleets)\[(\d+)\]""")  # or a text in quotes
 
 
 def load(path: Path, checks: Sequence[Check] = (), hints: Sequence[Check] = ()) -> Config:
@@ -189,22 +189,28 @@ def _in_valid_parts(values: Mapping[Any, Any], faults: Sequence[Fault], checks: 
     faulty = {fault.path[:2] for fault in faults}
     of_rules = {path[-1] for path in faulty if path[:1] == ("rules",)}
     if "policy" in of_rules or not of_rules <= RuleSettings.model_fields.keys():
-        return []  # without the policy, the signals that it needs are unknown
-    valid = {**values, "pipeline": {"checkpoint": "any"}, "serving": {}}  # no check reads these two
-    for part in ("sources", "rules", "timing"):
+        return []  # an unknown rule may be a misspelt policy, and the signals that it needs are unknown
+    valid = {"pipeline": {"checkpoint": "any"}, "rules_by_match": values.get("rules_by_match", [])}
+    for part in ("sources", "rules"):
         given = values[part] if isinstance(values.get(part), Mapping) else {}
-        valid[part] = {name: value for name, value in given.items() if (part, name) not in faulty}
+        wrong = {str(path[1]) for path in faulty if path[:1] == (part,) and path[1:]}
+        valid[part] = {name: value for name, value in given.items() if str(name) not in wrong}
     kept: dict[str, list[int]] = {}  # the index in the file of each valid entry
     for part in ("workloads", "fleets"):
         entries = values[part] if isinstance(values.get(part), list) else []
         usable = [at for at in range(len(entries)) if (part, at) not in faulty]
         kept[part] = [at for at in usable if _sources_of(entries[at]) <= valid["sources"].keys()]
         valid[part] = [entries[at] for at in kept[part]]
-    config, _ = _validate(valid)
-    if config is None:  # a fault of rules_by_match, or between sources: the checks depend on them
+    try:  # relations between parts are among the faults already
+        config = Config.model_validate(valid, context={"kinds": source_kinds(valid)})
+    except ValidationError:  # a fault of rules_by_match: the checks depend on it
         return []
-    found = [sentence for check in checks for sentence in check(config)]
-    return [_ENTRY.sub(lambda path: f"{path[1]}[{kept[path[1]][int(path[2])]}]", sentence) for sentence in found]
+
+    def in_file(found: re.Match[str]) -> str:
+        part, at = found[2], found[3]
+        return f"{part}[{kept[part][int(at)]}]" if part else found[0]
+
+    return [_ENTRY.sub(in_file, sentence) for check in checks for sentence in check(config)]
 
 
 def _sources_of(entry: Mapping[str, Any]) -> set[str]:

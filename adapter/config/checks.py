@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeGuard, get_args
 
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from adapter.config.faults import Fault, Path, nearest, one_of, unknown, value_text
 from adapter.config.models import Fleet, RuleMatch, Timing
 from adapter.config.rule_layers import Layer, Layers, RuleEntry, RuleSources
-from adapter.config.settings import match_entry, relations, valid_settings
+from adapter.config.settings import RuleSettings, match_entry, relations, valid_settings
 from adapter.config.sources import KINDS, AnyReading, KafkaSource
 
 _FLEETS = {  # kind of the source -> the settings that apply to it
@@ -160,23 +161,30 @@ def _relation(layers: Layers, names: tuple[str, ...], text: str) -> Fault:
 
 
 def _rule_sources(given: Given) -> RuleSources:
-    """All rules that are valid on their own."""
+    """All rules, None for those that are not valid on their own."""
     matches = []
     for at, entry in _entries(given, "rules_by_match"):
         with suppress(ValidationError):  # the models report it
-            matches.append(match_entry(at, RuleMatch.model_validate(entry)))
+            found = match_entry(at, RuleMatch.model_validate({**entry, "rules": {}}))
+            matches.append(replace(found, own=Layer(found.own.path, _settings(entry.get("rules")))))
     return RuleSources(
         workloads=[_rule_entry(("workloads", at), entry) for at, entry in _entries(given, "workloads")],
         fleets=[_rule_entry(("fleets", at), entry) for at, entry in _entries(given, "fleets")],
         matches=matches,
-        shared=Layer(("rules",), valid_settings(given.get("rules"))),
+        shared=Layer(("rules",), _settings(given.get("rules"))),
     )
 
 
 def _rule_entry(path: Path, given: Given) -> RuleEntry:
-    own = Layer((*path, "rules"), valid_settings(given.get("rules")))
+    own = Layer((*path, "rules"), _settings(given.get("rules")))
     workload = f"{given.get('namespace', _NAMESPACE)}/{given.get('name')}" if path[0] == "workloads" else None
     return RuleEntry(own, _mapping(given, "labels"), workload)
+
+
+def _settings(rules: object) -> dict[str, Any]:
+    """The given settings; None for one with a fault: a relation with its default would be a false one."""
+    known = [name for name in rules if name in RuleSettings.model_fields] if isinstance(rules, Mapping) else []
+    return {**dict.fromkeys(known), **valid_settings(rules)}
 
 
 def _tick_s(given: Given) -> int | None:

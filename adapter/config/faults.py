@@ -149,7 +149,7 @@ def line_errors(faults: Iterable[Fault]) -> list[InitErrorDetails]:
 
 def translate(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> Fault:
     """Convert an error of pydantic to a Fault. settings: those of the validated model."""
-    path = tuple(step for step in error["loc"] if step != "[key]")
+    path = error["loc"][:-1] if error["loc"][1:] and error["loc"][-1] == "[key]" else error["loc"]
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     if kind == FAULT:
         return Fault(path, error["msg"])

@@ -16,7 +16,7 @@ from adapter.config.patterns import WorkloadMatch
 from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
-from adapter.core.policies import policies_using
+from adapter.core.policies import policies_using, policy_of
 from adapter.core.rule_book import MatchedRules, RuleBook
 from adapter.core.rules import MEANINGS, ORDERED, UNTIL_MEASURED, Rules, contradiction
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
 _TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
-# A price -> what it does without the other one.
+# Price -> the warning if the other one is unset.
 _PRICES = {
     "worker_hour_price": "changes no size without late_minute_price; set both, or use backtest --price for a report",
     "late_minute_price": "changes no size without worker_hour_price, except that drain no longer extends an "
@@ -63,7 +63,7 @@ def valid_settings(given: object) -> dict[str, Any]:
 def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[tuple[str, ...], str]]:
     """Contradictions in merged settings: the names of the settings and the message.
 
-    merged: the settings without core's defaults. tick_s: None if it is invalid.
+    merged: the settings without core's defaults. One that is None, and tick_s, take part in no relation.
     """
     rules: dict[str, Any] = {**asdict(Rules()), **merged}
     for order in ORDERED:
@@ -72,7 +72,7 @@ def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[t
             text = contradiction(order, _shown_setting(lower, merged, rules), _shown_setting(upper, merged, rules))
             yield (lower, upper), text
     for name, least, most in _TICKS:
-        if tick_s is not None and not least * tick_s <= rules[name] <= most * tick_s:
+        if tick_s is not None and rules[name] is not None and not least * tick_s <= rules[name] <= most * tick_s:
             limit = f">= {_ticks(least)}" if rules[name] < least * tick_s else f"<= {_ticks(most)}"
             shown = _shown_setting(name, merged, rules)
             yield (name,), f"expected {name} {limit}, got {shown} and timing.tick_s = {tick_s}"
@@ -124,12 +124,17 @@ def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
 
 
 def lone_prices(config: "Config") -> list[str]:
-    """A sentence for each price that no size depends on, because the other one is unset wherever it applies."""
+    """A sentence for each price that would change sizes if the other one were set wherever it applies."""
     paired: dict[Path, bool] = {}
     for path, merged in _applied(config):
-        if path[-1] in _PRICES and merged[str(path[-1])] is not None:
+        if path[-1] in _PRICES and merged[str(path[-1])] is not None and _weighs_prices(merged):
             paired[path] = paired.get(path, False) or all(merged.get(name) is not None for name in _PRICES)
     return [Fault(path, _PRICES[str(path[-1])]).sentence() for path, found in paired.items() if not found]
+
+
+def _weighs_prices(merged: Mapping[str, Any]) -> bool:
+    """Whether the policy of merged settings uses the prices. Other settings show them in reports alone."""
+    return policy_of(merged.get("policy", Rules().policy)).waits_until_warm and merged.get("rescale_worth_s") is None
 
 
 def _applied(config: "Config") -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -136,7 +136,8 @@ def _instant(value: object) -> object:
 
 def _require_zone(value: datetime) -> datetime:
     if value.tzinfo is None:
-        raise refusal(f"expected a time with its zone, got {value.isoformat()}; add Z or an offset such as +02:00")
+        text = value.isoformat()
+        raise refusal(f"expected a time with its zone, got {text}; write {text}Z, or an offset such as +02:00 for Z")
     return value
 
 

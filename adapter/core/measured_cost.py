@@ -11,7 +11,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import backlog_after_rescale_s
 
-_LONGEST_TARGET_S = 180.0  # after a wait of 300 s, the comparisons count a record as late
+_LONGEST_TARGET_S = 180.0  # well below the 300 s after which the comparisons count a record as late
 _MOST_PAUSES = 4.0  # of the configured pause: a job that stops for longer after a rescale may be stuck
 
 

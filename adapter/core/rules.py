@@ -104,7 +104,7 @@ class Rules:
     backlog_time_target_s: float | None = _setting(
         None,
         "`drain` scales up only if the job would otherwise fall further behind than this, or never catch up; unset, "
-        f"{UNTIL_MEASURED['backlog_time_target_s']:g} s, or the backlog that a rescale makes if that is longer",
+        f"{UNTIL_MEASURED['backlog_time_target_s']:g} s, or the backlog that a rescale makes if longer, up to 180 s",
         gt=0,
         le=86_400,
     )

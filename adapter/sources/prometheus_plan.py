@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from adapter.config import Config, Fleet, PravegaReading, PrometheusReading, PrometheusSource
+from adapter.config.faults import path_text, value_text
 from adapter.core.samples import WORKLOAD_SIGNALS
 from adapter.errors import ConfigError
 from adapter.sources import presets, promql
@@ -13,9 +14,10 @@ from adapter.sources.precedence import sources_of
 LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
-_NO_PRESET = presets.Preset(name="", description="", workload_label="")  # of an entry that names none
+_NO_PRESET = presets.Preset(name="", description="", workload_label="")  # for an entry without a preset
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +192,12 @@ def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
 def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
     preset = _NO_PRESET
     try:
-        preset = presets.load(reads.preset) if reads.preset else preset
+        if reads.preset:
+            preset = presets.load(reads.preset)
     except ConfigError as error:
         yield from (f"preset: {fault}" for fault in error.faults)
     yield from _match_faults(reads, preset)
-    fleet_label = reads.workload_label or preset.workload_label if isinstance(reads, Fleet) else ""
+    fleet_label = (reads.workload_label or preset.workload_label) if isinstance(reads, Fleet) else ""
     for signal, template in reads.signals.items():
         own = presets.template_faults({signal: template})
         yield from own
@@ -202,7 +205,9 @@ def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
             continue
         if fault := promql.fault(presets.fill(template, *_SAME_LENGTH)):
             yield f"signals.{signal}: is not valid PromQL, {fault}"
-        elif fleet_label and promql.drops(presets.fill(template, "", (fleet_label,), "60s"), fleet_label):
+        elif _LABEL.fullmatch(fleet_label) and promql.drops(
+            presets.fill(template, "", (fleet_label,), "60s"), fleet_label
+        ):
             yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
 
 
@@ -212,11 +217,15 @@ def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset) -> I
         if any(presets.count_placeholder(template, "match") for template in templates):
             label = preset.workload_label or "app"
             yield f"match: expected labels that only this workload has, such as {label}: NAME, got none with a value"
+    for name in ("workload_label", "namespace_label", "stage_label") if isinstance(reads, Fleet) else ():
+        if (label := getattr(reads, name)) and not _LABEL.fullmatch(label):
+            yield f"{name}: {_EXPECTED_LABEL}, got {value_text(label)}"
     for label in reads.match:
+        path = path_text(("match", label))
         if not _LABEL.fullmatch(label):
-            yield f"match.{label}: expected letters, digits and '_', not beginning with a digit"
+            yield f"{path}: {_EXPECTED_LABEL}"
         elif isinstance(reads, Fleet) and label in preset.derived_labels:
-            yield f"match.{label}: the preset creates this label, and no series has it; match a label of the series"
+            yield f"{path}: the preset creates this label, and no series has it; match a label of the series"
 
 
 def _duplicates(config: Config) -> list[str]:

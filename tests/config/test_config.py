@@ -148,6 +148,9 @@ fleets:
         pytest.param("rules: {max_workers: '8'}", ["rules.max_workers"], id="a rule that no check reads"),
         pytest.param("timing: {tick_s: 0}", ["timing.tick_s"], id="the timing"),
         pytest.param("serving: {prt: 1}", ["serving.prt"], id="the serving"),
+        pytest.param("timing: {tick_s: 60}", ["rules.rate_window_s", "rules.stale_after_s"], id="a relation"),
+        pytest.param("failover: 'on'", ["failover"], id="a switch"),
+        pytest.param("ruls: {}", ["ruls"], id="an unknown part"),
     ],
 )
 def test_one_run_shows_the_faults_of_sources_rules_presets_queries_and_signals(rest: str, more: list[str]) -> None:
@@ -155,7 +158,7 @@ def test_one_run_shows_the_faults_of_sources_rules_presets_queries_and_signals(r
     with pytest.raises(ConfigError) as refused:
         parse(FAULTY + rest, "c.yaml", (prometheus_plan.check, needs.check))
 
-    assert [fault.partition(": ")[0] for fault in refused.value.faults] == [
+    assert {fault.partition(": ")[0] for fault in refused.value.faults} == {
         "sources.old.url",
         "workloads[0].read[0].preset",
         "workloads[2].read[0].signals.backlog_recods",
@@ -164,7 +167,45 @@ def test_one_run_shows_the_faults_of_sources_rules_presets_queries_and_signals(r
         "workloads[4].read[0].topics",
         "fleets[0].signals.workers",
         *more,
-    ]
+    }
+
+
+def test_a_source_that_reads_a_faulty_source_does_not_hide_the_faults_of_others() -> None:
+    text = FAULTY.replace("  old:", "  stores: {kind: pravega, url: 'http://c', prometheus: old}\n  old:")
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "c.yaml", (prometheus_plan.check, needs.check))
+
+    assert "workloads[0].read[0].preset" in {fault.partition(": ")[0] for fault in refused.value.faults}
+
+
+def test_a_text_of_the_file_that_looks_like_a_path_stays() -> None:
+    text = FAULTY.replace("preset: flnk", "preset: 'workloads[4]'").replace("workloads:", "workloads:\n  - {name: b}")
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "c.yaml", (prometheus_plan.check,))
+
+    assert any(
+        "workloads[1].read[0].preset: there is no preset 'workloads[4]'" in each for each in refused.value.faults
+    )
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "fault"),
+    [
+        ("max_workers: '500'", "min_workers: 200", "rules.max_workers"),
+        ("error_after_s: 15m", "stale_after_s: 300", "rules.error_after_s"),
+        ("rate_window_s: 1m", "max_workers: 12", "rules.rate_window_s"),
+        ("max_workers: 5", "min_workers: '20'", "workloads[0].rules.min_workers"),
+    ],
+)
+def test_no_contradiction_follows_from_a_faulty_setting(shared: str, own: str, fault: str) -> None:
+    text = SOUND.replace("min_workers: 2, time_to_reduce_backlog_s: 120", shared).replace("max_workers: 12", own)
+    assert [each.partition(": ")[0] for each in faults_of(text)] == [fault]
+
+
+def test_a_contradiction_reads_the_valid_settings_of_a_faulty_entry() -> None:
+    text = SOUND.replace("max_workers: 12", "min_workers: 20").replace("min_workers: 2,", "max_workers: 5,")
+    text += "rules_by_match: [{name: orders, rules: {max_workers: 50, polcy: drain}}]\n"
+    assert [each.partition(": ")[0] for each in faults_of(text)] == ["rules_by_match[0].rules.polcy"]
 
 
 @pytest.mark.parametrize("rules", ["rules: {policy: vrga}", "rules: {polic: varga}", "rules: 5"])
@@ -362,10 +403,12 @@ def test_an_unused_parameter_is_reported_with_both_policies():
 @pytest.mark.parametrize(
     ("shared", "own", "lone"),
     [
-        ("worker_hour_price: 1", "min_workers: 1", ["rules.worker_hour_price"]),
-        ("min_workers: 1", "late_minute_price: 1", ["workloads[0].rules.late_minute_price"]),
-        ("worker_hour_price: 1", "late_minute_price: 1", []),
-        ("worker_hour_price: 1, late_minute_price: 1", "late_minute_price: null", []),
+        ("policy: drain, worker_hour_price: 1", "min_workers: 1", ["rules.worker_hour_price"]),
+        ("policy: drain", "late_minute_price: 1", ["workloads[0].rules.late_minute_price"]),
+        ("policy: drain, worker_hour_price: 1", "late_minute_price: 1", []),
+        ("policy: drain, worker_hour_price: 1, late_minute_price: 1", "late_minute_price: null", []),
+        ("policy: dataflow, worker_hour_price: 1", "min_workers: 1", []),
+        ("rescale_worth_s: 60, worker_hour_price: 1", "min_workers: 1", []),
     ],
 )
 def test_a_price_without_the_other_one_is_named(shared: str, own: str, lone: list[str]):

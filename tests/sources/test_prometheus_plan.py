@@ -239,6 +239,18 @@ def test_a_faulty_entry_is_reported_with_its_path(given: dict[str, object], sent
             "signals.workers: its result lacks the workload label 'app'; aggregate by ($by)",
             id="an aggregation that loses the workload",
         ),
+        *(
+            pytest.param(
+                {"preset": "flink", name: "app.kubernetes.io/name"} | more,
+                f"{name}: expected letters, digits and '_', not beginning with a digit, got 'app.kubernetes.io/name'",
+                id=f"a {name} that none can be",
+            )
+            for name, more in (
+                ("workload_label", {"signals": {"backlog_records": "sum by ($by) (a{$match})"}}),
+                ("namespace_label", {}),
+                ("stage_label", {}),
+            )
+        ),
         pytest.param(
             {"preset": "spark", "match": {"spark_application": "a"}},
             "match.spark_application: the preset creates this label",
