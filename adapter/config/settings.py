@@ -28,9 +28,8 @@ _TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_aft
 # Price -> the warning if the other one is unset.
 _PRICES = {
     "worker_hour_price": "changes no size without late_minute_price; set both, or use backtest --price for a report",
-    "late_minute_price": "changes no size without worker_hour_price, except that drain no longer extends an "
-    f"unset backlog_time_target_s beyond {UNTIL_MEASURED['backlog_time_target_s']:g} s; set both, or use backtest "
-    "--late-price for a report",
+    "late_minute_price": "has one effect without worker_hour_price: drain leaves an unset backlog_time_target_s at "
+    f"{UNTIL_MEASURED['backlog_time_target_s']:g} s; set both, or use backtest --late-price for a report",
 }
 
 _SETTINGS: dict[str, Any] = {
