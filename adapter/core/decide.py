@@ -44,9 +44,7 @@ def decide(inputs: DecisionInput) -> DecisionResult:
     wanted = policy_result.wanted_workers
     # The policy sized the ready workers, which may differ from the desired ones: a scale-up exceeds both.
     decided = np.select(
-        [wanted > workers, wanted == workers, wanted < workers],
-        [np.fmax(wanted, current), current, np.fmin(wanted, current)],
-        wanted,
+        [wanted > workers, wanted < workers], [np.fmax(wanted, current), np.fmin(wanted, current)], current
     )
     unbounded = np.where(gate == gates.OPEN, decided, _held_target(inputs, gate))
     bound_inputs = bound_inputs_of(inputs, policy_result, stage, gate)
@@ -87,9 +85,7 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, Mask]:
     )
     keys = sizes.wanted_workers, _has_load(inputs, count).astype(np.float64)
     stage = first_largest(keys, inputs.sized, inputs.workload_index, count)
-    needed = np.full(count, -np.inf)
-    known = inputs.sized & np.isfinite(sizes.needed_workers)
-    np.maximum.at(needed, inputs.workload_index[known], sizes.needed_workers[known])
+    needed = largest(np.where(inputs.sized, sizes.needed_workers, np.nan), inputs.workload_index, count)
     # The outlook of this stage does not say why the workload keeps its size where another stage needs more.
     decides = pick(sizes.needed_workers, stage) == needed
     columns = {name: getattr(sizes.outlook, name) for name in OUTLOOK}
@@ -103,7 +99,7 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, Mask]:
             wanted_workers=pick(sizes.wanted_workers, stage),
             keep_up_workers=pick(sizes.keep_up_workers, stage),
             catch_up_workers=pick(sizes.catch_up_workers, stage),
-            needed_workers=np.where(np.isinf(needed), np.nan, needed),
+            needed_workers=needed,
             outlook=Outlook(**outlook),
         ),
         stage,
