@@ -36,9 +36,9 @@ class _Job:
         self.longest_s, self.longest_at_s = self.behind_s(), np.zeros_like(backlog)
         self.empty_at_s = np.where(backlog > 0, np.nan, 0.0)
 
-    def step(self, at_s: Array, arrived: Array, carried: Array) -> None:
-        """One step that ends at at_s."""
-        self.backlog = np.maximum(self.backlog + arrived - carried, 0.0)
+    def step(self, at_s: Array, arrived: Array, able: Array) -> None:
+        """One step that ends at at_s. arrived, able: the records that arrive, and that the workers could process."""
+        self.backlog = np.maximum(self.backlog + arrived - able, 0.0)
         behind_s = self.behind_s()
         longer = behind_s > self.longest_s
         self.longest_s = np.where(longer, behind_s, self.longest_s)
@@ -73,12 +73,11 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
     for number in range(1, _STEPS + 1):
         at_s = number * step_s
         arrived = step_s * (present + (highest - present) * (number - 0.5) / _STEPS)
-        keep.step(at_s, arrived, np.minimum(capacity * step_s, arrived + keep.backlog))
+        keep.step(at_s, arrived, capacity * step_s)
         late |= keep.is_late & ((at_s >= ends_s) | (number == _STEPS))
         old_s = np.clip(starts_s - (at_s - step_s), 0.0, step_s)
         new_s = np.clip(at_s - ends_s, 0.0, step_s)
-        able = capacity * old_s + changed_capacity * new_s
-        change.step(at_s, arrived, np.minimum(able, arrived + change.backlog))
+        change.step(at_s, arrived, capacity * old_s + changed_capacity * new_s)
     beyond_s = horizon_s(rules) + drain_time(change.backlog, changed_capacity, highest)
     never_ends = np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s
     return Projection(
