@@ -26,7 +26,10 @@ def backlog_time(backlog: Array, throughput: Array) -> Array:
     Both sides in one unit, records or bytes (X-12). 0 without backlog, even at no throughput (X-02);
     HORIZON_S where nothing moves (X-01).
     """
-    return _time_to(backlog, throughput)
+    processing = is_processing(throughput)
+    times = np.where(processing, backlog / np.where(processing, throughput, 1.0), HORIZON_S)
+    times = np.where(backlog <= 0, 0.0, np.minimum(times, HORIZON_S))
+    return np.where(np.isnan(backlog) | np.isnan(throughput), np.nan, times)
 
 
 def drain_time(backlog: Array, capacity: Array, arriving: Array) -> Array:
@@ -34,7 +37,7 @@ def drain_time(backlog: Array, capacity: Array, arriving: Array) -> Array:
 
     HORIZON_S where capacity does not exceed the input.
     """
-    return _time_to(backlog, capacity - arriving)
+    return backlog_time(backlog, capacity - arriving)
 
 
 def relative_lag_change(throughput: Array, growth: Array) -> Array:
@@ -53,10 +56,3 @@ def gated_lag_change(change: Array, backlog: Array, threshold: Array) -> Array:
     """
     gated = np.where(backlog > threshold, change, 0.0 - np.abs(change))
     return np.where(np.isnan(backlog), np.nan, gated)
-
-
-def _time_to(backlog: Array, rate: Array) -> Array:
-    processing = is_processing(rate)
-    times = np.where(processing, backlog / np.where(processing, rate, 1.0), HORIZON_S)
-    times = np.where(backlog <= 0, 0.0, np.minimum(times, HORIZON_S))
-    return np.where(np.isnan(backlog) | np.isnan(rate), np.nan, times)
