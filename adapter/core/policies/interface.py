@@ -82,15 +82,10 @@ _JUMP_S = 120.0  # of the backlog time, which the window does not show yet
 _ROUNDING = 1e-6  # growth below this share of the throughput is a rounding error of its slope
 
 
-def _is_safety_off(policy_input: PolicyInput) -> Mask:
-    off: Mask = policy_input.rules.safety == 0
-    return off
-
-
 def lasting_backlog_time(policy_input: PolicyInput) -> Array:
     """The least backlog time of the window, so without the sawtooth of commits; with safety off the present one."""
     present, least = policy_input.backlog_time_s, policy_input.lowest_backlog_time_s
-    return np.where(_is_safety_off(policy_input), present, least)
+    return np.where(policy_input.rules.safety == 0, present, least)
 
 
 def positive_growth(policy_input: PolicyInput) -> Array:
@@ -98,7 +93,7 @@ def positive_growth(policy_input: PolicyInput) -> Array:
 
     With safety off every growth counts but floating point errors (X-11).
     """
-    off = _is_safety_off(policy_input)
+    off = policy_input.rules.safety == 0
     noise = np.where(off, _ROUNDING, policy_input.rules.growth_noise_ratio) * policy_input.throughput_records_per_s
     growth = policy_input.growth_records_per_s
     return np.where((policy_input.rising | off) & (growth > noise), growth, np.where(np.isnan(growth), np.nan, 0.0))
@@ -110,7 +105,8 @@ def keeps_pace(policy_input: PolicyInput) -> Mask:
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > _JUMP_S
     level = positive_growth(policy_input) <= 0
-    return level & (_is_safety_off(policy_input) | ~((risen > noise) | far))
+    steady: Mask = level & ((policy_input.rules.safety == 0) | ~((risen > noise) | far))
+    return steady
 
 
 def keep_up(policy_input: PolicyInput) -> Array:
@@ -153,4 +149,5 @@ def drains_in_time(policy_input: PolicyInput) -> Mask:
     The published policies have no such check, so with safety off it never holds.
     """
     drained = -policy_input.growth_records_per_s * policy_input.rules.time_to_reduce_backlog_s
-    return (policy_input.backlog_records <= drained) & ~_is_safety_off(policy_input)
+    in_time: Mask = (policy_input.backlog_records <= drained) & (policy_input.rules.safety != 0)
+    return in_time
