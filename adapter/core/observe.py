@@ -111,7 +111,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     fast = replace(fast, reports=update_reports(fast.reports, loads, at_s))
     state = replace(state, fast=fast)
 
-    seen_at_s = np.where(faulty(samples, names)[index], fast.seen_at_s, _load_seen_at_s(fast, index, len(names)))
+    # The load of a stage is unknown while only its siblings report theirs, unless a source failed.
+    ceased = has_ceased(fast.seen_at_s, index, len(names)) & ~faulty(samples, names)[index]
+    seen_at_s = np.where(ceased, np.nan, fast.seen_at_s)
     load_age_s, partitions_age_s = at_s - smallest(seen_at_s, index, len(names)), at_s - fast.partitions_seen_at_s
     loaded = load_age_s <= rules.error_after_s
     alone = policy_has("follows_partitions", rules) & np.isfinite(partitions_age_s) & ~loaded
@@ -171,11 +173,6 @@ def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns
     seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
     fast = replace(fast, seen_at_s=np.where(seen, fast.at_s[-1], fast.seen_at_s))
     return replace(fast, signals=_latest(fast, now, rates, rules))
-
-
-def _load_seen_at_s(fast: Fast, index: IntArray, count: int) -> Array:
-    """When throughput and backlog of each stage were last seen; NaN where only its siblings still report them."""
-    return np.where(has_ceased(fast.seen_at_s, index, count), np.nan, fast.seen_at_s)
 
 
 def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:
