@@ -58,10 +58,9 @@ def _minutes(tick: Tick) -> int:
 
 def _learn_capacity(tick: Tick, *, minute: bool) -> Slow:
     """The capacity table after this tick."""
-    slow, before = tick.state.slow, tick.state.slow.table
-    table = _without_old_observations(before, tick.at_s) if minute else before
-    after = learn(table, _observation(tick, minute=minute), tick.stage_rules.scaling_exponent)
-    return slow if after is before else replace(slow, table=after)
+    slow = tick.state.slow
+    table = _without_old_observations(slow.table, tick.at_s) if minute else slow.table
+    return replace(slow, table=learn(table, _observation(tick, minute=minute), tick.stage_rules.scaling_exponent))
 
 
 def _observation(tick: Tick, *, minute: bool) -> Observation:
@@ -140,10 +139,8 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
 
 
 def _with_relays_since(tick: Tick, slow: Slow) -> Slow:
-    """Note since when a later stage has been full. Returns the same object while none is."""
+    """Note since when a later stage has been full."""
     relays, was_s = relays_at_capacity(tick), slow.trial.relays_since_s
-    if not (relays | np.isfinite(was_s)).any():
-        return slow
     since_s = np.where(relays, first_known(was_s, np.full(len(relays), tick.at_s)), np.nan)
     return replace(slow, trial=replace(slow.trial, relays_since_s=since_s))
 
