@@ -152,11 +152,12 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
     may mislead: an engine that reads ahead makes the smaller size seem faster, and a sink may take more after a pause.
     """
     slow = _with_relays_since(tick, slow)
-    trial, more = slow.trial, _has_more_workers(tick, slow.trial)
+    trial = slow.trial
+    more = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
     if not more.any():
         return slow
     blocked, short = _is_blocked_since(tick, trial), _missing_gain(tick, trial)
-    conclusive = _is_conclusive(tick, trial) & ~blocked
+    conclusive = more & _is_conclusive(tick, trial) & ~blocked
     failed = conclusive & (short > 0)
     cleared = tick.signals.due_backlog_time_s <= tick.stage_rules.short_backlog_time_s
     complete = (tick.workers >= tick.current_workers)[tick.workload_index]
@@ -174,9 +175,9 @@ def _block_failed_scale_ups(tick: Tick, slow: Slow) -> Slow:
 
 
 def _is_blocked_since(tick: Tick, trial: ScaleUpTrial) -> Mask:
-    """Whether a block began after the last scale-up of a stage, which has more workers since."""
+    """Whether a block began after the last scale-up of a stage."""
     raised_at_s = tick.state.fast.spec_raised_at_s[tick.workload_index]
-    since: Mask = (trial.blocked_until_s - trial.block_s >= raised_at_s) & _has_more_workers(tick, trial)
+    since: Mask = trial.blocked_until_s - trial.block_s >= raised_at_s
     return since
 
 
@@ -190,13 +191,8 @@ def _is_conclusive(tick: Tick, trial: ScaleUpTrial) -> Mask:
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= _LONGEST_TRIAL_S
     full = (tick.behind & is_overloaded(tick) & ~_may_be_warming_up(tick)) | relays
-    return full & recent & _has_more_workers(tick, trial)
-
-
-def _has_more_workers(tick: Tick, trial: ScaleUpTrial) -> Mask:
-    """Whether a stage has more workers than before its last scale-up."""
-    more: Mask = (tick.workers[tick.workload_index] > trial.from_workers) & (trial.from_workers > 0)
-    return more
+    conclusive: Mask = full & recent
+    return conclusive
 
 
 def _may_be_warming_up(tick: Tick) -> Mask:
