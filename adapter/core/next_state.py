@@ -53,16 +53,16 @@ def _update_window(tick: Tick, inputs: DecisionInput, result: DecisionResult) ->
     passed = np.where(counts, (tick.at_s - began_s) // np.where(counts, width_s, 1.0), 0.0)
     lost = (passed - 1) * width_s > tick.rules.error_after_s
     slow, passed = _begin_bucket(tick, slow, passed, width_s), np.nan_to_num(passed)
-    slow = _update_fewer_workers(slow, passed, began_s, np.where(lost, np.nan, peak), current)
-    slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
-    slow = _restart_fewer_workers(tick, slow, passed > 0) if (passed > 0).any() else slow
-    return np.where(passed > 0, needed, np.fmax(peak, needed)), slow
+    closed = passed > 0
+    if closed.any():
+        slow = _update_fewer_workers(slow, closed, began_s, np.where(lost, np.nan, peak), current)
+        slow = replace(slow, peaks=_close_buckets(slow.peaks, passed, lost, peak, current))
+        slow = _restart_fewer_workers(tick, slow, closed)
+    return np.where(closed, needed, np.fmax(peak, needed)), slow
 
 
 def _begin_bucket(tick: Tick, slow: Slow, passed: Array, width_s: Array) -> Slow:
     """The date of the running bucket after some have passed; the first one begins now."""
-    if (passed == 0).all():
-        return slow
     bucket_at_s = np.where(np.isnan(passed), tick.at_s, slow.history.bucket_at_s + passed * width_s)
     return replace(slow, history=replace(slow.history, bucket_at_s=bucket_at_s))
 
@@ -73,21 +73,20 @@ def _close_buckets(peaks: Array, passed: Array, lost: Mask, peak: Array, current
     A bucket without samples holds the current size, because all workers may have been needed.
     """
     closed = first_known(peak, current)
-    for number in range(int(min(passed.max(initial=0.0), BUCKETS + 1))):
+    for number in range(int(min(passed.max(), BUCKETS + 1))):
         peaks = np.where(passed > number, np.vstack([peaks[1:], closed]), peaks)
         closed = np.where(lost, current, closed)
     return peaks
 
 
-def _update_fewer_workers(slow: Slow, passed: Array, began_s: Array, needed: Array, current: Array) -> Slow:
+def _update_fewer_workers(slow: Slow, closed: Mask, began_s: Array, needed: Array, current: Array) -> Slow:
     """The time in which fewer workers were enough, after a closed bucket: when it began, and the size it needed.
 
     A bucket that needed all workers ends that time. A bucket without samples neither ends it nor counts.
-    began_s: of the bucket. needed: the workers needed in it, NaN if unknown.
+    closed: the workloads of which a bucket was closed. began_s: of the bucket. needed: the workers needed in it, NaN if
+    unknown.
     """
-    if not (passed > 0).any():
-        return slow
-    was, unknown, ends, closed = slow.history, np.isnan(needed), needed >= current, passed > 0
+    was, unknown, ends = slow.history, np.isnan(needed), needed >= current
     unknown_s = np.where(unknown, was.bucket_at_s - began_s, 0.0)
     before = was.fewer_workers < current  # otherwise they were enough for a larger size than the present one
     before_s = np.where(before, was.fewer_since_s + unknown_s, np.nan)
@@ -104,7 +103,7 @@ def _update_fewer_workers(slow: Slow, passed: Array, began_s: Array, needed: Arr
 def _restart_fewer_workers(tick: Tick, slow: Slow, closed: Mask) -> Slow:
     """The time with fewer workers, of the closed buckets alone where these pay sooner: the need has fallen meanwhile.
 
-    closed: the workloads of which a bucket was closed at this tick.
+    closed: the workloads of which a bucket was closed.
     """
     was, worth_s, current = slow.history, due_worth_s(tick), tick.current_workers
     workers, at_s = np.maximum.reduce(slow.peaks, axis=0), was.bucket_at_s - BUCKETS * bucket_width_s(tick)
@@ -121,13 +120,11 @@ def _restart_fewer_workers(tick: Tick, slow: Slow, closed: Mask) -> Slow:
 def _block_unschedulable(tick: Tick, slow: Slow, unschedulable: Mask) -> Slow:
     """Block scale-ups for a while if workers are unschedulable."""
     blocked = unschedulable[tick.workload_index] & ~(slow.trial.blocked_until_s > tick.at_s)
-    return extend_blocks(tick, slow, blocked) if blocked.any() else slow
+    return extend_blocks(tick, slow, blocked)
 
 
 def _charge_budget(tick: Tick, slow: Slow, down: Mask) -> Slow:
     """The pause budget and the count of scale-downs after those of this tick."""
-    if not down.any():
-        return slow
     was, paid = slow.history, down & np.isfinite(tick.rules.pause_budget_ratio)
     history = replace(
         was,
@@ -143,8 +140,6 @@ def _count_reversals(tick: Tick, slow: Slow, up: Mask) -> Slow:
     """Give extra weight to a scale-down that was soon reverted, so that the next ones wait longer."""
     was = slow.history
     soon = up & (tick.at_s - was.downs_at_s < REVERSAL_WITHIN_S)
-    if not soon.any():
-        return slow
     history = replace(
         was,
         downs=np.where(soon, recent_downs(tick) + REVERSAL_WEIGHT, was.downs),
