@@ -161,9 +161,7 @@ def trim(fast: Fast, oldest_s: Array) -> Fast:
     keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
     at_s = fast.at_s[keep]
     needed = at_s[:, None] >= oldest_s
-    points = {name: getattr(fast, name)[keep] for name in _POINTS}
-    if not needed.all():
-        points = {name: np.where(needed, values, np.nan) for name, values in points.items()}
+    points: dict[str, Any] = {name: np.where(needed, getattr(fast, name)[keep], np.nan) for name in _POINTS}
     return replace(fast, at_s=at_s, **points)
 
 
