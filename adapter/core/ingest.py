@@ -166,12 +166,10 @@ def trim(fast: Fast, oldest_s: Array) -> Fast:
 
 
 def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
+    """The workloads that are configured or had a sample within FORGET_S, and their stages."""
     slow = state.slow
-    same = slow.workloads == samples.workloads and book.by_workload.keys() <= set(slow.workloads)
-    if same and slow.stages == samples.stages:
-        return slow.workloads, slow.stages
     named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _fleet_workloads(samples)
-    if same and named >= set(slow.workloads) and slow.stages == _with_whole_stages(slow.workloads, samples.stages):
+    if named == set(slow.workloads) and slow.stages == _with_whole_stages(named, samples.stages):
         return slow.workloads, slow.stages
     counted_at_s = np.fmax(state.fast.workers_seen_at_s, state.fast.partitions_seen_at_s)
     counted = dict(zip(slow.workloads, samples.at_s - counted_at_s, strict=True))
