@@ -47,12 +47,11 @@ _PREFIXES: Mapping[type, str] = {
 
 def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, Array]:
     """The records of all workloads of a tick: name of an input -> shape (workloads,); a mask is 1 or 0."""
-    of_stage = {f"policy_input.{f.name}": getattr(inputs.policy_input, f.name) for f in _plain(PolicyInput)}
-    of_stage |= {f"scale_up_blockers.{f.name}": getattr(inputs.blockers, f.name) for f in fields(ScaleUpBlockers)}
+    of_stage = _columns_of(inputs.policy_input) | _columns_of(inputs.blockers)
     of_stage |= {f"fit.{name}": getattr(inputs.policy_input.fit, name) for name in FIT}
     for name in TABLE:
         of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(inputs.policy_input.table, name))}
-    whole = {f"{name}.{f.name}": getattr(part, f.name) for name, part in _parts(inputs) for f in _plain(type(part))}
+    whole = _columns_of(inputs.gate_inputs) | _columns_of(inputs.range_) | _columns_of(inputs.status)
     whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
     # window_workers is the largest size of all stages, so the record needs only the stage that decided.
     whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
@@ -96,24 +95,20 @@ def with_input(columns: RecordColumns, name: str, value: Array) -> dict[str, Arr
     return dict(columns) | INPUTS[name].follows(columns, value)
 
 
+def _columns_of(part: Any) -> dict[str, Any]:
+    return {f"{_PREFIXES[type(part)]}.{f.name}": getattr(part, f.name) for f in _plain(type(part))}
+
+
 def _read(columns: RecordColumns, part: type) -> dict[str, Any]:
     prefix = _PREFIXES[part]
     return {
-        f.name: columns[f"{prefix}.{f.name}"] == 1 if _is_mask(f) else columns[f"{prefix}.{f.name}"]
+        f.name: columns[f"{prefix}.{f.name}"] == 1 if f.type == Mask else columns[f"{prefix}.{f.name}"]
         for f in _plain(part)
     }
 
 
 def _plain(part: type) -> list[Field[Any]]:
     return [f for f in fields(part) if f.name not in _APART]
-
-
-def _is_mask(column: Field[Any]) -> bool:
-    return column.type == Mask
-
-
-def _parts(inputs: DecisionInput) -> tuple[tuple[str, Any], ...]:
-    return ("gate_inputs", inputs.gate_inputs), ("range", inputs.range_), ("workload_status", inputs.status)
 
 
 @dataclass(frozen=True, slots=True)
