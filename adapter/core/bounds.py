@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
 _PATIENT = " or ".join(policy.name for policy in POLICIES if policy.waits_until_warm)
-
 _EACH_MINUTE = " or ".join(policy.name for policy in POLICIES if policy.decides_each_minute)
 
 

@@ -169,8 +169,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
 
 def _is_rising(tick: Tick) -> Mask:
     """Whether the backlog rises and exceeds what accumulates between two commits."""
-    rises = tick.rates.rising
-    rising: Mask = rises & (tick.signals.due_backlog_time_s > tick.stage_rules.short_backlog_time_s)
+    rising: Mask = tick.rates.rising & (tick.signals.due_backlog_time_s > tick.stage_rules.short_backlog_time_s)
     return rising
 
 

@@ -1,11 +1,7 @@
 """Numbers as text with their units; None is unknown."""
 
 UNKNOWN = "unknown"
-RESOURCES = {
-    "cpu_ratio": "CPU",
-    "memory_ratio": "memory",
-    "network_ratio": "network",
-}  # signal -> its name in a sentence
+RESOURCES = {"cpu_ratio": "CPU", "memory_ratio": "memory", "network_ratio": "network"}  # signal -> its name
 DAY_S = 86_400.0
 
 

@@ -33,12 +33,12 @@ class ReasonRecord:
 
 
 def _no_data(d: "Decision") -> str:
-    counted = policy_of(d.policy).follows_partitions and d.partitions is None
+    uncounted = policy_of(d.policy).follows_partitions and d.partitions is None
     if d.decided_age_s is not None:
-        if counted:
+        if uncounted:
             return f"{hold_prefix(d)}: the segments of {d.workload} are unknown; {CHECK_COUNT}"
         return f"{hold_prefix(d)}: too few samples of {d.workload} for a rate; wait for the next ticks"
-    if counted:
+    if uncounted:
         return f"The segments of {d.workload} were never counted; {CHECK_COUNT}"
     if d.partitions is None:
         return f"No sample of {d.workload} yet; check its sources in the configuration"

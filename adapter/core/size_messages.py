@@ -72,8 +72,8 @@ def scale_down(d: "Decision") -> str:
 
 def _knows_partitions_alone(d: "Decision") -> bool:
     """Whether the policy follows the partitions and no other signal is known."""
-    counted = policy_of(d.policy).follows_partitions
-    return counted and d.throughput_records_per_s is None and d.backlog_records is None
+    follows = policy_of(d.policy).follows_partitions
+    return follows and d.throughput_records_per_s is None and d.backlog_records is None
 
 
 def hold(d: "Decision") -> str:

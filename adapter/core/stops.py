@@ -132,10 +132,10 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     )
 
 
-def _first_ready_at_s(stop: RescaleStop, asked_at_s: Array, all_ready_at_s: Array) -> Array:
+def _first_ready_at_s(stop: RescaleStop, requested_at_s: Array, all_ready_at_s: Array) -> Array:
     """When all desired workers were first ready since they were requested; NaN until then. Some may be lost later."""
-    ready_at_s = np.where(all_ready_at_s >= asked_at_s, all_ready_at_s, np.nan)
-    return np.where(stop.ready_at_s >= asked_at_s, stop.ready_at_s, ready_at_s)
+    ready_at_s = np.where(all_ready_at_s >= requested_at_s, all_ready_at_s, np.nan)
+    return np.where(stop.ready_at_s >= requested_at_s, stop.ready_at_s, ready_at_s)
 
 
 def _missing_ratio(stop: RescaleStop, done: Array, backlog: Array, span_s: Array) -> Array:
@@ -175,11 +175,11 @@ def _cost(fast: Fast, stop: RescaleStop, stage: IntArray) -> RescaleCost:
 
 def _start_s(fast: Fast, pause_s: Array, resumed_at_s: Array, ready_at_s: Array) -> Array:
     """The time from a scale-up until its workers are ready, or until the job stops for them; NaN if it is unknown."""
-    asked_at_s = fast.spec_changed_at_s
-    before = (pause_s > 0) & (resumed_at_s < asked_at_s)  # the stop belongs to an earlier change
-    known = (fast.spec_raised_at_s == asked_at_s) & ~before
+    requested_at_s = fast.spec_changed_at_s
+    before = (pause_s > 0) & (resumed_at_s < requested_at_s)  # the stop belongs to an earlier change
+    known = (fast.spec_raised_at_s == requested_at_s) & ~before
     stopped_at_s = np.where(pause_s > 0, resumed_at_s - pause_s, np.inf)
-    return np.where(known, np.maximum(np.minimum(ready_at_s, stopped_at_s) - asked_at_s, 0.0), np.nan)
+    return np.where(known, np.maximum(np.minimum(ready_at_s, stopped_at_s) - requested_at_s, 0.0), np.nan)
 
 
 def _add_costs(slow: Slow, measured: Mask, cost: RescaleCost) -> Slow:
