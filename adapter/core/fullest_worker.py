@@ -44,7 +44,8 @@ def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     alone = others_s < rules.short_backlog_time_s  # otherwise the job recovers from a rescale
     behind = (behind_s > rules.backlog_time_target_s / 2) & alone & tick.rates_known & ~tick.discontinuous
     if behind.any():
-        load = tick.signals.input_rate_records_per_s / tick.signals.capacity_records_per_s
+        capacity = tick.signals.capacity_records_per_s  # 0 without workers
+        load = tick.signals.input_rate_records_per_s / np.where(capacity > 0, capacity, np.nan)
         workers = tick.workers[tick.workload_index]
         fullest = load * imbalance_ratio(workers * rules.slots_per_worker, partitions)
         behind &= (load < _TOGETHER_RATIO) & (fullest > _LEAST_RATIO)

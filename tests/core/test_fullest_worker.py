@@ -3,12 +3,14 @@
 from math import nan
 
 import pytest
-from builders import book, counts, flow, job, last, tick
+from builders import JOB, book, counts, flow, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.engine import replay
 from adapter.core.messages import sentence
 from adapter.core.policies import drain
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.state import EMPTY
 
 # 91 % busy: more workers would have fewer partitions each.
@@ -98,6 +100,20 @@ def learned(*records, minutes=0, partitions=25, backlog=0):
 )
 def test_s4_38_the_load_at_which_the_fullest_worker_fell_behind_is_learned(records, more, ratio):
     assert learned(*records, **more) == pytest.approx(ratio, abs=0.001, nan_ok=True)
+
+
+def test_a_job_without_workers_has_no_load_while_a_partition_of_another_one_is_behind():
+    ticks = [
+        tick(
+            15.0 * number,
+            job(**flow(15.0 * number), **counts(10, partitions=25), highest_partition_backlog_records=waiting),
+            job("shop/stopped", **flow(15.0 * number, throughput=0, growth=100), **counts(0)),
+        )
+        for number, waiting in enumerate((*QUIET, *range(1300, 1400, 10)))
+    ]
+    rules = Rules(policy="drain", worker_capacity_records_per_s=125.0)
+    *_, (state, _) = replay(ticks, RuleBook(by_workload={JOB: rules, "shop/stopped": rules}))
+    assert state.slow.fullest_ratio == pytest.approx([0.96, nan], abs=0.001, nan_ok=True)
 
 
 @pytest.mark.parametrize(("ratio", "size"), [(nan, 23), (0.95, 23), (0.88, 26)])
