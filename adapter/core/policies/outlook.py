@@ -31,8 +31,8 @@ class Projection:
 class _Job:
     """The backlog of a job, step by step."""
 
-    def __init__(self, backlog: Array, capacity: Array, target_s: Array) -> None:
-        self.backlog, self._capacity, self._target_s = backlog, capacity, target_s
+    def __init__(self, backlog: Array, capacity: Array) -> None:
+        self.backlog, self._capacity = backlog, capacity
         self.longest_s, self.longest_at_s = self.behind_s(), np.zeros_like(backlog)
         self.empty_at_s = np.where(backlog > 0, np.nan, 0.0)
 
@@ -43,7 +43,6 @@ class _Job:
         longer = behind_s > self.longest_s
         self.longest_s = np.where(longer, behind_s, self.longest_s)
         self.longest_at_s = np.where(longer, at_s, self.longest_at_s)
-        self.is_late = behind_s > self._target_s
         self.empty_at_s = np.where(self.backlog > 0, np.nan, np.fmin(self.empty_at_s, at_s))
 
     def behind_s(self) -> Array:
@@ -67,14 +66,14 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
     step_s = horizon_s(rules) / _STEPS
     starts_s, ends_s = rules.worker_start_s, rules.worker_start_s + rules.rescale_pause_s
     again = present * (backlog_after_rescale_s(rules) - rules.rescale_pause_s)
-    keep = _Job(policy_input.backlog_records, capacity, rules.backlog_time_target_s)
-    change = _Job(policy_input.backlog_records + again, changed_capacity, rules.backlog_time_target_s)
+    keep = _Job(policy_input.backlog_records, capacity)
+    change = _Job(policy_input.backlog_records + again, changed_capacity)
     late = np.zeros(len(present), dtype=bool)
     for number in range(1, _STEPS + 1):
         at_s = number * step_s
         arrived = step_s * (present + (highest - present) * (number - 0.5) / _STEPS)
         keep.step(at_s, arrived, capacity * step_s)
-        late |= keep.is_late & ((at_s >= ends_s) | (number == _STEPS))
+        late |= (keep.behind_s() > rules.backlog_time_target_s) & ((at_s >= ends_s) | (number == _STEPS))
         old_s = np.clip(starts_s - (at_s - step_s), 0.0, step_s)
         new_s = np.clip(at_s - ends_s, 0.0, step_s)
         change.step(at_s, arrived, capacity * old_s + changed_capacity * new_s)
