@@ -58,6 +58,4 @@ def first_largest(keys: Sequence[Array], sized: Mask, workload_index: IntArray, 
 
 def pick(values: Array, stage: IntArray) -> Array:
     """The value of one stage of each workload; NaN where the index is -1."""
-    if not len(values):
-        return np.full(len(stage), np.nan)
     return np.where(stage >= 0, values[stage], np.nan)
