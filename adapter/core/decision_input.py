@@ -129,9 +129,9 @@ def _has_excess_input(tick: Tick) -> Mask:
     raised = (fast.spec_raised_at_s >= fast.spec_changed_at_s)[index]
     most = capacity * np.where(raised, _EXCESS_RATIO, 1 + rules.growth_noise_ratio)
     exceeds = tick.rates.input_rate_records_per_s > most
-    ours = (fast.committed_at_s < fast.spec_changed_at_s)[index] | tick.rates_known
+    reliable = (fast.committed_at_s < fast.spec_changed_at_s)[index] | tick.rates_known
     complete, cut = ~_workers_in_flight(tick.counts)[index], raised & np.isfinite(rules.max_step_up_workers)
-    excess: Mask = policy_has("waits_until_warm", rules) & exceeds & complete & ours & ~cut
+    excess: Mask = policy_has("waits_until_warm", rules) & exceeds & complete & reliable & ~cut
     return excess
 
 

@@ -226,10 +226,9 @@ def _with_points(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fas
     names = (*_POINTS.values(), "stuck_backlog_records")
     *seen, stuck = reindex([samples.stage(name) for name in names], samples.stages, stages)
     # The backlog of a stuck partition needs a repair instead of workers.
-    seen[2] -= np.fmin(np.nan_to_num(stuck), seen[2])
-    points: dict[str, Any] = {
-        name: np.vstack([getattr(fast, name), row]) for name, row in zip(_POINTS, seen, strict=True)
-    }
+    newest = dict(zip(_POINTS, seen, strict=True))
+    newest["backlog"] -= np.fmin(np.nan_to_num(stuck), newest["backlog"])
+    points: dict[str, Any] = {name: np.vstack([getattr(fast, name), row]) for name, row in newest.items()}
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)
 
 

@@ -180,9 +180,9 @@ def _out_of_bounds(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> It
 def _contradictions(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
     for order in ORDERED:
         lower, upper, _ = order
-        ours = [given[name] for name in (lower, upper) if name in given]
-        if ours:
-            rows = np.logical_or.reduce(ours) & (merged[lower] > merged[upper])
+        masks = [given[name] for name in (lower, upper) if name in given]
+        if masks:
+            rows = np.logical_or.reduce(masks) & (merged[lower] > merged[upper])
             for row in np.flatnonzero(rows).tolist():
                 yield row, contradiction(order, *(_setting(name, row, merged, given) for name in (lower, upper)))
 

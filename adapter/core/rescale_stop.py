@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from adapter.core.samples import Array
 
-RESCALES = 5  # the costs of the last ones are kept
+RESCALES = 5  # the last ones, whose costs count
 # What belongs to a rescale, in live measurements (`core.stops`) and in a history (`backtest.rescales`).
 SEARCH_S = 300.0  # from the last change of the workers: new workers start, and metrics are late
 LOW_RATIO = 0.75  # of the throughput before: commits every few seconds do not make as large a drop
