@@ -122,7 +122,7 @@ def _hot_partition_limit(inputs: DecisionInput) -> Array:
     known = confidence_at(policy_input.table, one) > CARRIED
     able = np.where(known, rate_at(policy_input.table, one, one) / slots, np.nan)
     load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
-    most = np.ceil(fewest_workers(policy_input.partitions, heaviest) / slots)
+    most = fewest_workers(policy_input.partitions, heaviest, slots)
     return np.where(load > rules.high_utilization_ratio * able, most, np.nan)
 
 

@@ -38,7 +38,7 @@ def even_size(workers: Array, partitions: Array, slots: Array) -> Array:
     parts, spread = _positive(partitions), _positive(workers * slots)
     fullest = whole(parts / spread)
     even = (fullest <= 1) | (np.abs(parts - fullest * spread) <= _NOISE)
-    return first_known(np.where(even, workers, _fewest(parts, fullest - 1, slots)), workers)
+    return first_known(np.where(even, workers, fewest_workers(parts, fullest - 1, slots)), workers)
 
 
 def fewest_evenly_spread(
@@ -55,7 +55,7 @@ def fewest_evenly_spread(
     parts, spread = _positive(partitions), _positive(workers * slots)
     fullest = whole(parts / spread)
     allowed = np.minimum(fullest, np.floor(high_ratio / np.maximum(target_ratio, _NOISE) * parts / spread + _NOISE))
-    return first_known(_fewest(parts, allowed, slots), workers)
+    return first_known(fewest_workers(parts, allowed, slots), workers)
 
 
 def imbalance_ratio(subtasks: Array, partitions: Array) -> Array:
@@ -64,19 +64,17 @@ def imbalance_ratio(subtasks: Array, partitions: Array) -> Array:
     return np.maximum(whole(parts / spread) * spread / parts, 1.0)
 
 
-def fewest_workers(partitions: Array, each: Array) -> Array:
-    """The fewest workers that take `each` partitions or fewer, but at least one (S4-35); NaN when unknown."""
-    return whole(partitions / np.maximum(each, 1.0))
+def fewest_workers(partitions: Array, each: Array, slots: Array | float = 1.0) -> Array:
+    """The fewest workers whose subtasks take `each` partitions or fewer, but at least one (S4-35); NaN when unknown.
+
+    slots: subtasks that a worker runs in parallel.
+    """
+    return whole(whole(partitions / np.maximum(each, 1.0)) / slots)
 
 
 def whole(workers: Array) -> Array:
     """The number of workers rounded up, except for float noise (X-10)."""
     return np.ceil(workers - _NOISE)
-
-
-def _fewest(partitions: Array, most: Array, slots: Array) -> Array:
-    """The fewest workers that leave no subtask with more than `most` partitions."""
-    return whole(fewest_workers(partitions, most) / slots)
 
 
 def _positive(values: Array) -> Array:
