@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from adapter.core.aggregation import largest
 from adapter.core.observe import Tick
-from adapter.core.samples import Array, IntArray
+from adapter.core.samples import Array
 from adapter.core.window_rates import FAR_WINDOWS
 
 _CAUSES = (
@@ -14,18 +15,18 @@ _MANY = 3  # a job that restarts makes its counters fall once
 
 
 def falling_counters(tick: Tick) -> dict[str, str]:
-    """A sentence for each workload whose counters fell _MANY times within the points of its window."""
+    """A sentence for each workload of which a counter fell _MANY times within the points of its window."""
     fast, names = tick.state.fast, tick.state.slow.workloads
-    falls = np.maximum(_falls(fast.processed), _falls(fast.appended))
-    spans_s = FAR_WINDOWS * tick.stage_rules.rate_window_s
+    falls = largest(np.maximum(_falls(fast.processed), _falls(fast.appended)), tick.workload_index, len(names))
+    spans_s = FAR_WINDOWS * tick.rules.rate_window_s
     return {
-        names[index]: f"its counters fell {fell} times in {span_s:g} s: {_CAUSES}"
-        for index, fell, span_s in zip(tick.workload_index, falls, spans_s, strict=True)
+        name: f"its counters fell {fell:.0f} times in {span_s:g} s: {_CAUSES}"
+        for name, fell, span_s in zip(names, falls, spans_s, strict=True)
         if fell >= _MANY
     }
 
 
-def _falls(counter: Array) -> IntArray:
+def _falls(counter: Array) -> Array:
     """How often each counter is lower than at the tick before. counter: shape (ticks, stages)."""
-    falls: IntArray = (np.diff(counter, axis=0) < 0).sum(axis=0)
+    falls: Array = (np.diff(counter, axis=0) < 0).sum(axis=0, dtype=np.float64)
     return falls
