@@ -21,9 +21,9 @@ from adapter.core.prices import Prices
 from adapter.core.rule_book import RuleBook
 
 _LATENESS = (
-    "This page measures lateness in time above the backlog-time target, once a tick. The table in the terminal measures "
-    "it in records that waited for more than 300 s, and takes its time over 60 s and p99 from every step of the "
-    "simulation."
+    "This page measures lateness in time above the backlog-time target, once a tick. The table in the terminal "
+    "measures it in records that waited for more than 300 s, and takes its time over 60 s and p99 from every step of "
+    "the simulation."
 )
 
 
