@@ -4,7 +4,7 @@ document (YAML) -> checks (between parts) and models (each part) -> Config -> se
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -191,16 +191,9 @@ def _in_valid_parts(values: Mapping[Any, Any], faults: Sequence[Fault], checks: 
     if "policy" in of_rules or not of_rules <= RuleSettings.model_fields.keys():
         return []  # an unknown rule may be a misspelt policy, and the signals that it needs are unknown
     valid = {"pipeline": {"checkpoint": "any"}, "rules_by_match": values.get("rules_by_match", [])}
-    for part in ("sources", "rules"):
-        given = values[part] if isinstance(values.get(part), Mapping) else {}
-        wrong = {str(path[1]) for path in faulty if path[:1] == (part,) and path[1:]}
-        valid[part] = {name: value for name, value in given.items() if str(name) not in wrong}
-    kept: dict[str, list[int]] = {}  # the index in the file of each valid entry
-    for part in ("workloads", "fleets"):
-        entries = values[part] if isinstance(values.get(part), list) else []
-        usable = [at for at in range(len(entries)) if (part, at) not in faulty]
-        kept[part] = [at for at in usable if _sources_of(entries[at]) <= valid["sources"].keys()]
-        valid[part] = [entries[at] for at in kept[part]]
+    valid |= {part: _valid_settings(values, part, faulty) for part in ("sources", "rules")}
+    entries = {part: _valid_entries(values, part, faulty, valid["sources"]) for part in ("workloads", "fleets")}
+    valid |= {part: list(found.values()) for part, found in entries.items()}
     try:  # relations between parts are among the faults already
         config = Config.model_validate(valid, context={"kinds": source_kinds(valid)})
     except ValidationError:  # a fault of rules_by_match: the checks depend on it
@@ -208,9 +201,24 @@ def _in_valid_parts(values: Mapping[Any, Any], faults: Sequence[Fault], checks: 
 
     def in_file(found: re.Match[str]) -> str:
         part, at = found[2], found[3]
-        return f"{part}[{kept[part][int(at)]}]" if part else found[0]
+        return f"{part}[{list(entries[part])[int(at)]}]" if part else found[0]
 
     return [_ENTRY.sub(in_file, sentence) for check in checks for sentence in check(config)]
+
+
+def _valid_settings(values: Mapping[Any, Any], part: str, faulty: Set[tuple[str | int, ...]]) -> dict[Any, Any]:
+    """The settings of a part without those that have a fault. A fault names an odd key as text."""
+    given = values[part] if isinstance(values.get(part), Mapping) else {}
+    return {name: value for name, value in given.items() if not {(part, name), (part, str(name))} & faulty}
+
+
+def _valid_entries(
+    values: Mapping[Any, Any], part: str, faulty: Set[tuple[str | int, ...]], sources: Container[str]
+) -> dict[int, Any]:
+    """The entries of a part that have no fault and read only these sources, by their index in the file."""
+    given = values[part] if isinstance(values.get(part), list) else []
+    usable = {at: entry for at, entry in enumerate(given) if (part, at) not in faulty}
+    return {at: entry for at, entry in usable.items() if all(name in sources for name in _sources_of(entry))}
 
 
 def _sources_of(entry: Mapping[str, Any]) -> set[str]:
