@@ -182,7 +182,7 @@ def _rule_entry(path: Path, given: Given) -> RuleEntry:
 
 
 def _settings(rules: object) -> dict[str, Any]:
-    """The given settings; None for one with a fault: a relation with its default would be a false one."""
+    """The given settings; None for one with a fault, so that no other setting is compared with its default."""
     known = [name for name in rules if name in RuleSettings.model_fields] if isinstance(rules, Mapping) else []
     return {**dict.fromkeys(known), **valid_settings(rules)}
 

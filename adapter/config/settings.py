@@ -62,7 +62,7 @@ def valid_settings(given: object) -> dict[str, Any]:
 def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[tuple[str, ...], str]]:
     """Contradictions in merged settings: the names of the settings and the message.
 
-    merged: the settings without core's defaults. One that is None, and tick_s, take part in no relation.
+    merged: the settings without core's defaults. Settings that are None, and a tick_s that is None, are not compared.
     """
     rules: dict[str, Any] = {**asdict(Rules()), **merged}
     for order in ORDERED:
