@@ -34,6 +34,7 @@ class Estimate:
     observations: int  # 0 for a value of the configuration or a default
     source: str  # where the number comes from
     spread: float = np.nan  # half the distance between the 10 % and 90 % quantiles; NaN for fewer than three
+    note: str = ""  # what the number means for the scores, as sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +119,17 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
         return _configured_estimate("worker capacity", rules.worker_capacity_records_per_s, "records/s", source)
     if clean.sum() >= _LEAST:
         most = float(np.quantile(each[clean], 0.99))
-        source = (
-            "highest throughput of a worker: a lower bound, because the job never had a backlog and reports no "
-            "utilization; set worker_capacity_records_per_s if you know the capacity"
-        )
         return Estimate(
-            name="worker capacity", value=most, unit="records/s", observations=int(clean.sum()), source=source
+            name="worker capacity",
+            value=most,
+            unit="records/s",
+            observations=int(clean.sum()),
+            source="highest throughput of a worker: a lower bound",
+            note=(
+                f"A worker carries at least {most:.4g} records/s. Its capacity is unknown, because the job never had a "
+                "backlog and reports no utilization. The simulated policies may need fewer workers. Set "
+                "worker_capacity_records_per_s if you know the capacity."
+            ),
         )
     cause = _unknown_signals(timeline) or _unclean(timeline)
     raise HistoryError(

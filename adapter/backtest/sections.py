@@ -49,6 +49,8 @@ def history_section(
     """
     target_s = value_or_default(rules, "backlog_time_target_s")
     (job, runs, note), actual = _simulated_job(timeline, rules, policies), _actual_track(timeline)
+    estimates = job.estimates if job else ()
+    notes = (note, *(estimate.note for estimate in estimates), *_unknown_notes(timeline, actual, bool(runs)))
     return Section(
         title=timeline.workload,
         target_s=target_s,
@@ -57,8 +59,8 @@ def history_section(
         simulated=(actual, *(_simulated_track(run) for run in runs.values())) if runs else (),
         recommended=(replace(actual, backlog_time_s=np.empty(0)), *recommendations) if recommendations else (),
         scores=(_actual_score(timeline, target_s), *(_simulated_score(run, target_s) for run in runs.values())),
-        facts=tuple(_fact(estimate) for estimate in job.estimates) if job else (),
-        notes=(*((note,) if note else ()), *_unknown_notes(timeline, actual, bool(runs))),
+        facts=tuple(_fact(estimate) for estimate in estimates),
+        notes=tuple(each for each in notes if each),
         target=_hpa_target(runs, target_s),
     )
 

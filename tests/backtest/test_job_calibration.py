@@ -98,9 +98,12 @@ def test_without_utilization_or_backlog_the_configured_capacity_counts() -> None
 def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
     calm = timeline_of(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
     result = estimates(calibrate(calm, Rules()))["worker capacity"]
+    (note,) = history_section(calm, (), Rules(), ("static-peak",)).notes
 
     assert result.value == pytest.approx(60, rel=0.01)
     assert "lower bound" in result.source
+    assert note.startswith("A worker carries at least 60")
+    assert "may need fewer workers" in note
 
 
 @pytest.mark.parametrize("pause_s", [0, 30, 60, 120])
