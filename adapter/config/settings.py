@@ -144,13 +144,17 @@ def _applied(config: "Config") -> Iterator[tuple[Path, dict[str, Any]]]:
         yield from (((*layer.path, name), merged) for layer in layers.layers for name in layer.settings)
 
 
-def unmatched_rules(config: "Config") -> list[str]:
-    """A sentence for each entry of `rules_by_match` that matches nothing. The workloads of a fleet are unknown."""
+def unused_matches(config: "Config") -> list[str]:
+    """A sentence for each entry of `rules_by_match` that never applies. The workloads of a fleet are unknown."""
     sources = rule_sources(config)
     entries = (*sources.workloads, *sources.fleets)
-    unmatched = [each for each in sources.matches if entries and not any(map(each.may_match, entries))]
-    text = "matches no workload or fleet, so it has no effect; correct its namespace, name or labels, or remove it"
-    return [Fault(each.own.path[:-1], text).sentence() for each in unmatched]
+    used = {layer.path for entry in entries for layers in sources.layers(entry) for layer in layers.layers}
+    unused = [each for each in sources.matches if entries and each.own.path not in used]
+    causes = {
+        False: "matches no workload or fleet, so it has no effect; correct its namespace, name or labels, or remove it",
+        True: "has no effect, because earlier entries match all its workloads; move it before them, or remove it",
+    }
+    return [Fault(each.own.path[:-1], causes[any(map(each.may_match, entries))]).sentence() for each in unused]
 
 
 def expired_pauses(config: "Config") -> list[str]:

@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import expired_pauses, lone_prices, unmatched_rules, unused_parameters
+from adapter.config.settings import expired_pauses, lone_prices, unused_matches, unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -29,19 +29,18 @@ from adapter.sources import needs, prometheus_plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "config.yaml"
 
-SOUND = """
+FLEET = 'fleets:\n  - {name: reports, source: kafka, groups: "report-.*", rules: {min_workers: 3}}\n'
+SOUND = f"""
 sources:
-  kafka: {kind: kafka, bootstrap_servers: "a:9092"}
-  prom: {kind: prometheus, url: "http://prom:9090"}
+  kafka: {{kind: kafka, bootstrap_servers: "a:9092"}}
+  prom: {{kind: prometheus, url: "http://prom:9090"}}
 workloads:
   - name: orders
-    read: [{source: kafka, group: orders, topics: [orders]}]
-    rules: {max_workers: 12}
-  - {name: scores, namespace: shop, read: [{source: prom, preset: flink}]}
-fleets:
-  - {name: reports, source: kafka, groups: "report-.*", rules: {min_workers: 3}}
-rules: {min_workers: 2, time_to_reduce_backlog_s: 120}
-pipeline: {checkpoint: /tmp/checkpoint}
+    read: [{{source: kafka, group: orders, topics: [orders]}}]
+    rules: {{max_workers: 12}}
+  - {{name: scores, namespace: shop, read: [{{source: prom, preset: flink}}]}}
+{FLEET}rules: {{min_workers: 2, time_to_reduce_backlog_s: 120}}
+pipeline: {{checkpoint: /tmp/checkpoint}}
 """
 
 
@@ -367,10 +366,25 @@ def test_an_entry_of_rules_by_match_that_matches_nothing_is_named(match: str, fl
         "- name: orders", "- name: orders\n    labels: {tier: fast}"
     )
     text += f"{fleets}rules_by_match: [{{{match}, rules: {{min_workers: 1}}}}]\npipeline: {{checkpoint: /c}}\n"
-    found = unmatched_rules(parse(text, "c.yaml"))
+    found = unused_matches(parse(text, "c.yaml"))
     assert [sentence.partition(", so")[0] for sentence in found] == [
         "rules_by_match[0]: matches no workload or fleet"
     ] * unmatched
+
+
+@pytest.mark.parametrize(
+    ("second", "fleet", "unused"),
+    [
+        pytest.param("namespace: default", "", True, id="the same workload"),
+        pytest.param("name: orders|scores", "", False, id="one more workload"),
+        pytest.param("name: orders", FLEET, False, id="a fleet may find it"),
+    ],
+)
+def test_an_entry_of_rules_by_match_behind_others_is_named(second: str, fleet: str, unused: bool) -> None:
+    matches = [f"{{{match}, rules: {{min_workers: 1}}}}" for match in ("name: order.*", second)]
+    text = f"{SOUND.replace(FLEET, fleet)}rules_by_match: [{', '.join(matches)}]\n"
+    found = unused_matches(parse(text, "c.yaml"))
+    assert [sentence.partition(", because")[0] for sentence in found] == ["rules_by_match[1]: has no effect"] * unused
 
 
 @pytest.mark.parametrize(
