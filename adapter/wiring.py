@@ -13,7 +13,7 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.config import Check, Config
-from adapter.config.settings import expired_pauses, lone_prices, unused_matches, unused_parameters
+from adapter.config.settings import expired_times, lone_prices, unused_matches, unused_parameters
 from adapter.core.messages import sentence
 from adapter.errors import SetupError
 from adapter.pipeline.java import check_java
@@ -34,7 +34,7 @@ BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays a
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 HINTS_ON_HISTORY = (needs.hints, unused_parameters, unused_matches, precedence.unread_sources)
 # A pause that has ended still holds in a history, and a report shows a lone price.
-HINTS = (*HINTS_ON_HISTORY, expired_pauses, lone_prices)
+HINTS = (*HINTS_ON_HISTORY, expired_times, lone_prices)
 
 log = structlog.get_logger(__name__)
 

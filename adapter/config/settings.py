@@ -157,16 +157,23 @@ def unused_matches(config: "Config") -> list[str]:
     return [Fault(each.own.path[:-1], causes[any(map(each.may_match, entries))]).sentence() for each in unused]
 
 
-def expired_pauses(config: "Config") -> list[str]:
-    """A sentence for each pause that has ended, because its author may expect that scaling is still paused."""
-    pauses: list[tuple[Path, Pause | None]] = [
-        *((("workloads", at), workload.pause) for at, workload in enumerate(config.workloads)),
-        *((("fleets", at), fleet.pause) for at, fleet in enumerate(config.fleets)),
+def expired_times(config: "Config") -> list[str]:
+    """A sentence for each pause and event that has ended, because its author may expect an effect."""
+    entries: list[tuple[Path, Workload | Fleet]] = [
+        *((("workloads", at), workload) for at, workload in enumerate(config.workloads)),
+        *((("fleets", at), fleet) for at, fleet in enumerate(config.fleets)),
     ]
-    ends = ((path, pause.until) for path, pause in pauses if pause is not None and pause.until is not None)
-    text = "is in the past, so scaling is not paused; remove the pause, or set a later end"
+    no_pause = "scaling is not paused; remove the pause, or set a later end"
+    no_event = "the event has no effect; remove it, or correct its times"
+    pauses = (((*path, "pause", "until"), one.pause.until, no_pause) for path, one in entries if one.pause)
+    events = (
+        ((*path, "expected", at, "to"), event.to, no_event)
+        for path, one in [((), config), *entries]
+        for at, event in enumerate(one.expected or ())
+    )
     now = datetime.now(UTC)
-    return [Fault((*path, "pause", "until"), text).sentence() for path, until in ends if until <= now]
+    ended = ((path, text) for path, end, text in chain(pauses, events) if end is not None and end <= now)
+    return [Fault(path, f"is in the past, so {text}").sentence() for path, text in ended]
 
 
 def rule_book(config: "Config") -> RuleBook:

@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import expired_pauses, lone_prices, unused_matches, unused_parameters
+from adapter.config.settings import expired_times, lone_prices, unused_matches, unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -445,10 +445,20 @@ def test_a_price_without_the_other_one_is_named(shared: str, own: str, lone: lis
 )
 def test_a_pause_that_has_ended_is_named(pause: str, ended: bool, part: str, entry: str):
     sources = 'sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}\npipeline: {checkpoint: /c}'
-    found = expired_pauses(parse(f"{sources}\n{part}: [{{name: a, {entry}, pause: {pause}}}]", "c.yaml"))
+    found = expired_times(parse(f"{sources}\n{part}: [{{name: a, {entry}, pause: {pause}}}]", "c.yaml"))
 
     text = "is in the past, so scaling is not paused; remove the pause, or set a later end"
     assert found == [f"{part}[0].pause.until: {text}"] * ended
+
+
+@pytest.mark.parametrize(("year", "ended"), [(2025, True), (2125, False)])
+@pytest.mark.parametrize(("indent", "path"), [("", "expected[0].to"), ("    ", "workloads[0].expected[0].to")])
+def test_an_event_that_has_ended_is_named(year: int, ended: bool, indent: str, path: str):
+    event = f"{indent}expected: [{{from: {year}-11-27T18:00:00Z, to: {year}-11-27T23:00:00Z, times: 1.5}}]\n"
+    at = SOUND.index("  - {name: scores") if indent else len(SOUND)
+    found = expired_times(parse(SOUND[:at] + event + SOUND[at:], "c.yaml"))
+
+    assert found == [f"{path}: is in the past, so the event has no effect; remove it, or correct its times"] * ended
 
 
 def test_equal_rules_are_one_object():
