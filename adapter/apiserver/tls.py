@@ -95,7 +95,8 @@ class LiveTls:
     def _add_client_cas(self, context: ssl.SSLContext) -> ssl.SSLContext:
         cas = self._client_cas()
         if cas:
-            context.load_verify_locations(cadata=cas)
+            # Comments of a bundle may be in any language; Python accepts ASCII alone.
+            context.load_verify_locations(cadata=cas.encode("ascii", "replace").decode())
             context.verify_mode = ssl.CERT_OPTIONAL
         return context
 

@@ -148,6 +148,14 @@ def test_discovery_answers_although_the_first_bundle_is_unreadable(tmp_path: Pat
         assert knows(server, PROXY)
 
 
+def test_comments_of_a_bundle_may_be_in_any_language(tmp_path: Path) -> None:
+    with listening(tmp_path, f"# Zertifizierungsstelle Köln\n{pem(PROXIES)}") as (running, server):
+        assert knows(server, PROXY)
+        running.cas = f"# 認証局\n{pem(STRANGERS)}"
+        assert running.tls.refresh()
+        assert knows(server, STRANGERS.issue_cert(common_name="front-proxy-client"))
+
+
 # The server's own certificate.
 
 
