@@ -13,6 +13,7 @@ from kubernetes.client.api_client import ApiClient
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
+from adapter.apiserver.answer import JSON
 from adapter.errors import SourceError
 from adapter.file_stamps import FileStamp, file_stamps
 from adapter.http_body import read_body
@@ -22,7 +23,6 @@ SOURCE = "kubernetes"  # what a SourceError of ours names
 DEADLINE_S = 5.0
 CONNECTIONS = 32  # in the pool; more are opened when needed, and closed after use
 LARGEST_BYTES = 2**20  # of an answer; the authentication settings, the largest, have some 10 KB
-JSON = "application/json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML too
 MANAGER = "backlog-adapter"  # the name of this program in the managedFields of an object
 

@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 from adapter.apiserver.cluster_api import ClusterApi
 from adapter.errors import AdapterError, plain
+from adapter.serving.metric_api import CUSTOM, EXTERNAL_GROUP_VERSION
 
 METRIC = "required_workers"
 KIND = "deployments.apps"  # of the objects that stand for workloads
-EXTERNAL = "external.metrics.k8s.io/v1beta1"
-CUSTOM = "custom.metrics.k8s.io/v1beta2"
+_CUSTOM_GROUP_VERSION = f"{CUSTOM}/v1beta2"
 _NO_NUMBER = (400, 404, 503)  # the adapter's answers without a number; each says why
 
 Get = Callable[[str], tuple[int, Any]]  # path -> status and document; a text is no document of Kubernetes
@@ -27,12 +27,15 @@ class _Api:
     def path(self, namespace: str, workload: str) -> str:
         """The path of the metric of a workload."""
         root = f"/apis/{self.version}/namespaces/{quote(namespace, safe='')}"
-        if self.version == CUSTOM:
+        if self.version == _CUSTOM_GROUP_VERSION:
             return f"{root}/{KIND}/{quote(workload, safe='')}/{METRIC}"
         return f"{root}/{METRIC}?labelSelector={quote(f'workload={workload}', safe='')}"
 
 
-APIS = {"external": _Api(EXTERNAL, METRIC), "custom": _Api(CUSTOM, f"{KIND}/{METRIC}")}
+APIS = {
+    "external": _Api(EXTERNAL_GROUP_VERSION, METRIC),
+    "custom": _Api(_CUSTOM_GROUP_VERSION, f"{KIND}/{METRIC}"),
+}
 
 
 def check(apis: Sequence[str], workload: str, kubeconfig: str | None) -> Iterator[str]:

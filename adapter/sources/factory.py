@@ -14,13 +14,14 @@ def open_source(config: Config, name: str) -> Source:
 
             return PrometheusReader(name, settings, queries(config, name))
         case "kafka":
-            from adapter.sources import kafka
+            from adapter.sources.kafka import KafkaReader
+            from adapter.sources.offsets import read_plan
 
-            return kafka.KafkaReader(name, settings, kafka.read_plan(config, name))
+            return KafkaReader(name, settings, read_plan(config, name))
         case "pravega":
-            from adapter.sources import pravega
+            from adapter.sources.pravega import PravegaReader, stream_reads
 
-            return pravega.PravegaReader(name, settings, pravega.stream_reads(config, name))
+            return PravegaReader(name, settings, stream_reads(config, name))
         case "kubernetes":
             from adapter.sources.kubernetes import KubernetesReader
 

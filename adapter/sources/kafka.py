@@ -27,12 +27,9 @@ from adapter.sources.offsets import (
     add_counts,
     discovered_reads,
     matching_groups,
-    read_plan,
     within_limit,
 )
 from adapter.sources.sample_table import SampleTable
-
-__all__ = ["KafkaReader", "check", "read_plan"]
 
 OnError = Callable[[KafkaError], None]
 Open = Callable[[str, KafkaSource, OnError], client.AdminClient]  # with the name of the source

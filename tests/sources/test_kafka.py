@@ -17,10 +17,10 @@ from sample_rows import rows_of
 from adapter import config
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
-from adapter.sources.kafka import KafkaReader, check, read_plan
+from adapter.sources.kafka import KafkaReader, check
 from adapter.sources.kafka_properties import parse, without_secrets
 from adapter.sources.kafka_requests import coordinator_partition
-from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
+from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan, read_plan
 from adapter.sources.sample_table import FAULT
 
 RECORDED = Path(__file__).parents[1] / "data" / "kafka"

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import structlog
 
+from adapter.apiserver.answer import JSON
 from adapter.client_tls import client_context
 from adapter.errors import SourceError
 from adapter.failure_logger import FailureLogger, one_line
@@ -22,7 +23,6 @@ DEADLINE_S = 3.0
 LONGEST_PULL_S = 10.0  # of the whole body; DEADLINE_S limits each of its pieces
 LONGEST_RETRY_S = 8.0
 MESSAGE_TYPE = "application/vnd.msgpack"
-JSON = "application/json"
 
 _WRONG_ADDRESS = "is this the address of a pipeline?"
 _LONGEST_ERROR = 200  # bytes of a server's error message
