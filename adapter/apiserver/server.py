@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
+from math import inf
 
 import structlog
 import uvicorn
@@ -85,7 +86,7 @@ class Server:
             server_header=False,
             timeout_keep_alive=self._limits.idle_s,  # type: ignore[arg-type]  # seconds of a timer
             timeout_graceful_shutdown=DRAIN_S,
-            timeout_notify=1,
+            timeout_notify=-inf,  # type: ignore[arg-type]  # each second, also after the clock was set back
             callback_notify=None if tls is None else _refresh(tls),
             ssl_context_factory=None if tls is None else lambda config, default: tls.context,
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import trustme
@@ -199,6 +200,19 @@ def test_the_server_notices_changed_files(tmp_path: Path) -> None:
     with listening(tmp_path) as (running, server):
         running.files.write(NEW_SERVER.issue_cert("localhost"))
         assert eventually(lambda: connects(server, trusting(NEW_SERVER)), within_s=30)
+
+
+def test_changed_files_are_noticed_after_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead_s = [3600.0]
+    monkeypatch.setattr("uvicorn.server.time", SimpleNamespace(time=lambda: time.time() + ahead_s[0]))
+    with listening(tmp_path) as (running, server):
+        running.files.write(NEW_SERVER.issue_cert("localhost"))
+        assert eventually(lambda: connects(server, trusting(NEW_SERVER)), within_s=30)
+        ahead_s[0] = 0.0
+        running.files.write(SERVER.issue_cert("localhost"))
+        assert eventually(lambda: connects(server, trusting(SERVER)), within_s=30)
 
 
 def connects(server: Server, context: ssl.SSLContext) -> bool:
