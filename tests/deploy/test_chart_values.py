@@ -350,6 +350,12 @@ def test_a_heap_larger_than_the_limit_is_refused(helm: Helm, heap: str, limit: s
     assert (fault in done.stderr) == is_refused
 
 
+@pytest.mark.parametrize("limit", ["3221225472", '"3e9"', '"+3Gi"'])
+def test_the_limit_of_the_memory_is_any_quantity(helm: Helm, limit: str) -> None:
+    done = helm("template", "orders", str(CHART), "--set-json", f"pipeline.resources.limits.memory={limit}")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("folder", "used"),
     [
