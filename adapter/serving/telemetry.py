@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
@@ -17,6 +17,9 @@ from adapter.core.decisions import Decision
 from adapter.core.metrics import METRICS
 from adapter.serving.metric_reader import snapshot_fault
 from adapter.serving.snapshots.store import SnapshotStore, StoredSnapshot
+
+# Otherwise each counter has a second series, with the time of its first value.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # theirs
 
 PREFIX = "backlog_adapter"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})

@@ -42,8 +42,7 @@ def counters() -> set[str]:
 
 def exported_series() -> list[tuple[str, dict[str, str]]]:
     """Name and labels of each series."""
-    samples = [sample for family in exposed() for sample in family.samples]
-    return [(sample.name, sample.labels) for sample in samples if not sample.name.endswith("_created")]
+    return [(sample.name, sample.labels) for family in exposed() for sample in family.samples]
 
 
 @cache

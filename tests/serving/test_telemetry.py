@@ -43,6 +43,12 @@ def test_responses_are_counted_by_metric_code_and_group() -> None:
     }
 
 
+def test_a_counter_has_no_second_series_with_the_time_of_its_first_value() -> None:
+    telemetry = bare()
+    telemetry.count_response("backlog", 200, 0.002, "external")
+    assert "_created" not in telemetry.exposition().decode()
+
+
 def test_unknown_metrics_share_one_series() -> None:
     telemetry = bare()
     for number in range(1_000):
