@@ -77,6 +77,10 @@ class _Kinds(msgspec.Struct, frozen=True):
     resources: list[_Kind]
 
 
+class _Group(msgspec.Struct, frozen=True, rename="camel"):
+    preferred_version: dict[str, str]
+
+
 class KubernetesReader:
     """Reads the current objects of one API server, which stores no past objects."""
 
@@ -93,7 +97,7 @@ class KubernetesReader:
         self._get = get
         self._stamps = file_stamps((settings.kubeconfig, _CA_FILE))
         self._deadline_at_s = 0.0
-        self._plurals: dict[tuple[str, str], str] = {}
+        self._resources: dict[tuple[str, str], tuple[str, str]] = {}
         self._targets_with_replicas: set[ScaleTarget] = set()  # their scale subresource has shown existing replicas
         self._logged_faults: set[str] = set()
 
@@ -161,12 +165,12 @@ class KubernetesReader:
         if time.monotonic() >= self._deadline_at_s:
             return self._no_answer(f"the requests before that of {target} took too long")
         try:
-            root = _root(target.api_version)
-            plural = self._plural(target)
-            path = f"{root}/namespaces/{target.namespace}/{plural}/{target.name}/scale"
+            root, resource = self._resource(target)
+            path = f"{root}/namespaces/{target.namespace}/{resource}/{target.name}/scale"
             return self._with_known_workers(target, subresource_scale(self._request(path, {})))
         except RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
+                self._resources.pop((target.api_version, target.kind), None)  # another version may be the preferred one
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
             return _message(refused)
         except urllib3.exceptions.HTTPError as error:
@@ -183,17 +187,25 @@ class KubernetesReader:
             self._targets_with_replicas.add(target)
         return scale if target in self._targets_with_replicas else Scale(scale.spec_workers)
 
-    def _plural(self, target: ScaleTarget) -> str:
-        """The resource name of a kind, from discovery. It does not change while the API server runs."""
+    def _resource(self, target: ScaleTarget) -> tuple[str, str]:
+        """The path of the preferred version of a kind, and its resource name; cached until an object is missing."""
         key = (target.api_version, target.kind)
-        if key not in self._plurals:
-            path = _root(target.api_version)
-            kinds = _convert(_Kinds, self._request(path, {}), path).resources
-            plurals = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
-            if not plurals:
-                raise RefusedError(HTTPStatus.NOT_FOUND, path, f"no kind {target.kind}")
-            self._plurals[key] = plurals[0]
-        return self._plurals[key]
+        if key not in self._resources:
+            root = _root(self._preferred_version(target.api_version))
+            kinds = _convert(_Kinds, self._request(root, {}), root).resources
+            names = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
+            if not names:
+                raise RefusedError(HTTPStatus.NOT_FOUND, root, f"no kind {target.kind}")
+            self._resources[key] = root, names[0]
+        return self._resources[key]
+
+    def _preferred_version(self, api_version: str) -> str:
+        """The version that the HPA controller reads: it ignores the one in an HPA, which may not be served any more."""
+        group, slash, _ = api_version.partition("/")
+        if not slash:
+            return api_version
+        path = f"/apis/{group}"
+        return _convert(_Group, self._request(path, {}), path).preferred_version.get("groupVersion", api_version)
 
     def _list(self, path: str) -> Iterator[Mapping[str, Any]]:
         limit, start = _PAGE, dict[str, str]()
@@ -282,11 +294,7 @@ def _message(refused: RefusedError) -> str:
     if refused.status == HTTPStatus.UNAUTHORIZED:
         return f"{refused}: the credentials are not accepted; renew the kubeconfig or the token of the service account"
     if refused.status == HTTPStatus.FORBIDDEN:
-        return f"{refused}: {_missing_right(refused.path)}"
+        of_scale = "allow get on it: add GROUP/RESOURCE to rbac.extraScaleTargets of the chart"
+        fix = of_scale if refused.path.endswith("/scale") else "allow list on it in the adapter's ClusterRole"
+        return f"{refused}: {fix}"
     return str(refused)
-
-
-def _missing_right(path: str) -> str:
-    if path.endswith("/scale"):
-        return "allow get on it: add GROUP/RESOURCE to rbac.extraScaleTargets of the chart"
-    return "allow list on it in the adapter's ClusterRole"

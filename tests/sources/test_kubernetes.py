@@ -25,6 +25,8 @@ from conformance.cluster import kubeconfig
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "kubernetes" / "a_tick.json").read_text())["answers"]
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 CLICKS_SCALE = "/apis/flink.example.org/v1beta1/namespaces/shop/flinkdeployments/clicks/scale"
+# The only version in the recording, which has no group.
+RECORDED["/apis/flink.example.org"] = {"preferredVersion": {"groupVersion": "flink.example.org/v1beta1"}}
 for item in RECORDED[HPAS]["items"]:  # these were recorded with the targets of others, which is a fault of its own
     if item["metadata"]["name"] in ("twice-a", "twice-b", "badpause"):
         item["spec"]["scaleTargetRef"]["name"] = item["metadata"]["name"]
@@ -137,6 +139,19 @@ def test_discovery_is_requested_once() -> None:
     seen(source)
     seen(source)
     assert server.requests.count("/apis/flink.example.org/v1beta1") == 1
+
+
+def test_a_target_is_read_in_the_version_that_its_group_prefers() -> None:
+    """As the HPA controller reads it, which ignores the version in an HPA."""
+    server = ApiServer()
+    source = reader(server)
+    assert of(seen(source), "shop/clicks")["spec_workers"] == 4.0
+    for path in (CLICKS_SCALE, "/apis/flink.example.org/v1beta1"):
+        server.answers[path.replace("v1beta1", "v1")] = server.answers[path]
+        server.answers[path] = {"status": 404, "reason": "Not Found"}
+    server.answers["/apis/flink.example.org"] = {"preferredVersion": {"groupVersion": "flink.example.org/v1"}}
+    assert "does not exist" in str(of(seen(source), "shop/clicks")[FAULT])
+    assert of(seen(source), "shop/clicks")["spec_workers"] == 4.0
 
 
 def test_many_namespaces_are_one_list_of_the_cluster() -> None:
