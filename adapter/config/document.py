@@ -16,13 +16,15 @@ _TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
 _MERGE = "tag:yaml.org,2002:merge"
 MOST_MERGED_KEYS = 1_000_000  # 10 000 workloads that each merge 100 keys
 _CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 reads 22:00 as 22 * 60
+# Helm writes 0.00005 as 5e-05, which YAML 1.1 reads as text.
+_EXPONENT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+e[-+][0-9]+$"))
 
 
 class _Loader(yaml.SafeLoader):
     """Parses the types of JSON. Dates and times stay text, because a label may look like one."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the parent's attribute, narrowed
-        first: [_CLOCK, *((tag, pattern) for tag, pattern in resolvers if tag in _TAGS)]
+        first: [_CLOCK, _EXPONENT, *((tag, pattern) for tag, pattern in resolvers if tag in _TAGS)]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 

@@ -480,6 +480,12 @@ def properties(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(f"{model}.{name}", one) for model, body in models.items() for name, one in body["properties"].items()]
 
 
+@pytest.mark.parametrize("text", ["0.00005", "5e-05", "5.0e-05"])
+def test_a_small_number_is_a_number_as_helm_writes_it_too(text: str):
+    found = parse(SOUND.replace("min_workers: 2,", f"pause_budget_ratio: {text},"), "c.yaml")
+    assert rule_book(found).of("default/orders", None).pause_budget_ratio == 5e-05
+
+
 def test_every_setting_of_the_schema_has_a_description():
     silent = [name for name, one in properties(json_schema()) if not one.get("description")]
 

@@ -604,7 +604,6 @@ def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
         ("max_workers: 5m", "got '5m' (c"),
         ("warm_up_s: soon", "got 'soon' (c"),
         ("warm_up_s: 1e400", "got '1e400' (c"),
-        ("warm_up_s: 1e-9", "got '1e-9' (c"),
     ],
 )
 def test_a_text_that_looks_like_a_number_is_refused_with_the_number(setting: str, sentence: str):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from adapter import config as configuration
 from adapter.config.chart_hints import OVERWRITTEN
 
 CHART = Path(__file__).parents[2] / "charts" / "backlog-adapter"
@@ -348,6 +349,14 @@ def test_a_heap_larger_than_the_limit_is_refused(helm: Helm, heap: str, limit: s
     assert (done.returncode != 0) == is_refused, done.stderr
     fault = f"config.pipeline.memory: expected less than pipeline.resources.limits.memory, {limit}, got {heap}"
     assert (fault in done.stderr) == is_refused
+
+
+def test_a_small_number_reaches_the_program(helm: Helm, tmp_path: Path) -> None:
+    done = helm("template", "orders", str(CHART), "--set-json", "config.rules.pause_budget_ratio=0.00005")
+    (content,) = [item["data"] for item in yaml.safe_load_all(done.stdout) if item and item["kind"] == "ConfigMap"]
+    file = tmp_path / "config.yaml"
+    file.write_text(content["config.yaml"])
+    assert configuration.load(file).rules == {"pause_budget_ratio": 0.00005}
 
 
 @pytest.mark.parametrize("limit", ["3221225472", '"3e9"', '"+3Gi"'])
