@@ -161,7 +161,8 @@ HPA = {
     "kind": "HorizontalPodAutoscaler",
     "metadata": {"name": "clicks", "namespace": "default"},
     "spec": {
-        "scaleTargetRef": {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "clicks"},
+        # A version that is not served: the HPA controller ignores it.
+        "scaleTargetRef": {"apiVersion": "flink.apache.org/v1alpha1", "kind": "FlinkDeployment", "name": "clicks"},
         "maxReplicas": 8,
         "metrics": [
             {
