@@ -56,6 +56,11 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+def test_the_curves_are_described_in_words() -> None:
+    names = re.findall(r'\{ name: "([^"]+)"', client(None).get("/").text)
+    assert names == ["input rate", "throughput", "backlog time", "required", "current"]
+
+
 def test_the_script_never_makes_markup_from_text() -> None:
     text = client(None).get("/").text
 
