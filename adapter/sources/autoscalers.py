@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from adapter.core.metrics import METRICS, OBJECT_KINDS, PADDED
 from adapter.core.samples import OVERRIDE
@@ -64,6 +66,22 @@ class Scale:
     spec_workers: int | None = None  # requested
     workers: int | None = None  # existing
     ready_workers: int | None = None
+
+
+class _Replicas(msgspec.Struct, frozen=True):
+    replicas: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+class SubresourceScale(msgspec.Struct, frozen=True):
+    """The scale of any kind but those of `scale_of`, which another API server than Kubernetes' own may answer."""
+
+    spec: _Replicas = _Replicas()
+    status: _Replicas = _Replicas()
+
+    @property
+    def scale(self) -> Scale:
+        """It has no ready replicas: every replica counts as ready."""
+        return Scale(self.spec.replicas, self.status.replicas, self.status.replicas)
 
 
 def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
@@ -158,12 +176,6 @@ def scale_of(item: Json) -> Scale:
     if "observedGeneration" not in status:
         return Scale(spec_workers)
     return Scale(spec_workers, status.get("replicas", 0), status.get("readyReplicas", 0))
-
-
-def subresource_scale(scale: Json) -> Scale:
-    """The scale of any other kind. It has no ready replicas: every replica counts as ready."""
-    workers = scale.get("status", {}).get("replicas", 0)
-    return Scale(scale.get("spec", {}).get("replicas", 0), workers, workers)
 
 
 def add_workers(

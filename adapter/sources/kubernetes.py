@@ -23,10 +23,10 @@ from adapter.sources.autoscalers import (
     Autoscaler,
     Scale,
     ScaleTarget,
+    SubresourceScale,
     add_workers,
     autoscalers,
     scale_of,
-    subresource_scale,
 )
 from adapter.sources.sample_table import SampleTable
 
@@ -167,7 +167,7 @@ class KubernetesReader:
         try:
             root, resource = self._resource(target)
             path = f"{root}/namespaces/{target.namespace}/{resource}/{target.name}/scale"
-            return self._with_known_workers(target, subresource_scale(self._request(path, {})))
+            return self._with_known_workers(target, self._request(SubresourceScale, path).scale)
         except RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
                 self._resources.pop((target.api_version, target.kind), None)  # another version may be the preferred one
@@ -192,7 +192,7 @@ class KubernetesReader:
         key = (target.api_version, target.kind)
         if key not in self._resources:
             root = _root(self._preferred_version(target.api_version))
-            kinds = _convert(_Kinds, self._request(root, {}), root).resources
+            kinds = self._request(_Kinds, root).resources
             names = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
             if not names:
                 raise RefusedError(HTTPStatus.NOT_FOUND, root, f"no kind {target.kind}")
@@ -204,14 +204,13 @@ class KubernetesReader:
         group, slash, _ = api_version.partition("/")
         if not slash:
             return api_version
-        path = f"/apis/{group}"
-        return _convert(_Group, self._request(path, {}), path).preferred_version.get("groupVersion", api_version)
+        return self._request(_Group, f"/apis/{group}").preferred_version.get("groupVersion", api_version)
 
     def _list(self, path: str) -> Iterator[Mapping[str, Any]]:
         limit, start = _PAGE, dict[str, str]()
         while True:
             try:
-                page = _convert(_Page, self._request(path, {"limit": str(limit), **start}), path)
+                page = self._request(_Page, path, {"limit": str(limit), **start})
             except _LargeAnswerError:
                 if limit == 1:
                     raise
@@ -222,10 +221,14 @@ class KubernetesReader:
                 return
             start = {"continue": page.metadata.continue_}
 
-    def _request(self, path: str, query: Mapping[str, str]) -> Any:
+    def _request(self, form: type[_T], path: str, query: Mapping[str, str] = {}) -> _T:
         if self._get is None:
             self._get = _open_client(self._name, self._settings)
-        return self._get(path, query, max(0.001, self._deadline_at_s - time.monotonic()))
+        answer = self._get(path, query, max(0.001, self._deadline_at_s - time.monotonic()))
+        try:
+            return msgspec.convert(answer, type=form)
+        except msgspec.ValidationError as error:
+            raise RefusedError(HTTPStatus.OK, path, f"not an answer of the Kubernetes API: {error}") from error
 
     def _log_faults(self, faults: Iterable[str]) -> None:
         """Log each fault when it begins."""
@@ -263,13 +266,6 @@ def _open_client(name: str, settings: KubernetesSource) -> Get:
             answer.close()  # a connection whose answer was read to its end is already back in the pool
 
     return get
-
-
-def _convert(form: type[_T], answer: Any, path: str) -> _T:
-    try:
-        return msgspec.convert(answer, type=form)
-    except msgspec.ValidationError as error:
-        raise RefusedError(HTTPStatus.OK, path, f"not an answer of the Kubernetes API: {error}") from error
 
 
 def _api(name: str, settings: KubernetesSource) -> client.ApiClient:

@@ -7,7 +7,7 @@ from sample_rows import rows_of
 
 from adapter.core.rules import POLICIES
 from adapter.sources.annotations import FAILOVER, PAUSE, PAUSE_UNTIL, POLICY, RULES, RULES_UNTIL
-from adapter.sources.autoscalers import Scale, add_workers, autoscalers, scale_of, subresource_scale
+from adapter.sources.autoscalers import Scale, add_workers, autoscalers, scale_of
 from adapter.sources.sample_table import FAULT, SampleTable
 
 THREE = Scale(3, 2, 1)
@@ -331,10 +331,6 @@ def test_any_other_target_is_no_fault(metric: dict[str, Any]) -> None:
 )
 def test_the_scale_of_a_deployment(item: Any, expected: Scale) -> None:
     assert scale_of(item) == expected
-
-
-def test_every_replica_of_another_kind_counts_as_ready() -> None:
-    assert subresource_scale({"spec": {"replicas": 4}, "status": {"replicas": 3}}) == Scale(4, 3, 3)
 
 
 @given(st.permutations([hpa("a"), hpa("b"), hpa("c", metrics=[external(matchLabels={"workload": "c"})])]))

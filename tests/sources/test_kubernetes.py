@@ -221,6 +221,17 @@ def test_an_api_server_that_refuses_is_an_error_of_the_source(answer: Any, sente
     assert str(raised.value) == sentence
 
 
+@pytest.mark.parametrize(
+    "scale", [[], "a page", {"spec": []}, {"status": {"replicas": None}}, {"spec": {"replicas": -1}}]
+)
+def test_a_scale_of_another_form_is_a_fault_of_its_workload_alone(scale: Any) -> None:
+    server = ApiServer()
+    server.answers[CLICKS_SCALE] = scale
+    found = seen(reader(server))
+    assert "scale: 200 not an answer of the Kubernetes API: Expected" in str(found[("shop/clicks", FAULT)])
+    assert found[("shop/orders", "workers")] == 3.0
+
+
 def test_a_forbidden_scale_is_a_fault_of_its_workload_alone() -> None:
     server = ApiServer()
     server.answers[CLICKS_SCALE] = {"status": 403, "reason": "Forbidden"}
