@@ -188,19 +188,21 @@ class KubernetesReader:
         return scale if target in self._targets_with_replicas else Scale(scale.spec_workers)
 
     def _resource(self, target: ScaleTarget) -> tuple[str, str]:
-        """The path of the preferred version of a kind, and its resource name; cached until an object is missing."""
+        """The path of the version of a kind, and its resource name; cached until an object is missing."""
         key = (target.api_version, target.kind)
         if key not in self._resources:
-            root = _root(self._preferred_version(target.api_version))
-            kinds = self._request(_Kinds, root).resources
-            names = [each.name for each in kinds if each.kind == target.kind and "/" not in each.name]
-            if not names:
-                raise RefusedError(HTTPStatus.NOT_FOUND, root, f"no kind {target.kind}")
-            self._resources[key] = root, names[0]
+            self._resources[key] = self._discover(target)
         return self._resources[key]
 
+    def _discover(self, target: ScaleTarget) -> tuple[str, str]:
+        """In the version that the group prefers, as the HPA controller does: that of an HPA may no longer be served."""
+        for version in (self._preferred_version(target.api_version), target.api_version):
+            for each in self._request(_Kinds, _root(version)).resources:
+                if each.kind == target.kind and "/" not in each.name:
+                    return _root(version), each.name
+        raise RefusedError(HTTPStatus.NOT_FOUND, _root(target.api_version), f"no kind {target.kind}")
+
     def _preferred_version(self, api_version: str) -> str:
-        """The version that the HPA controller reads: it ignores the one in an HPA, which may not be served any more."""
         group, slash, _ = api_version.partition("/")
         if not slash:
             return api_version

@@ -154,6 +154,13 @@ def test_a_target_is_read_in_the_version_that_its_group_prefers() -> None:
     assert of(seen(source), "shop/clicks")["spec_workers"] == 4.0
 
 
+def test_a_kind_that_the_preferred_version_lacks_is_read_in_the_version_of_its_hpa() -> None:
+    server = ApiServer()
+    server.answers["/apis/flink.example.org"] = {"preferredVersion": {"groupVersion": "flink.example.org/v1"}}
+    server.answers["/apis/flink.example.org/v1"] = {"resources": [{"name": "sessions", "kind": "Session"}]}
+    assert of(seen(reader(server)), "shop/clicks")["spec_workers"] == 4.0
+
+
 def test_many_namespaces_are_one_list_of_the_cluster() -> None:
     server = ApiServer()
     [orders] = [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "orders"]
