@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adapter.core.formatting import count, counted, seconds, soon, waiting_records, workers
 from adapter.core.policies import POLICIES, policy_of
-from adapter.core.size_messages import hold, hold_prefix, ready_workers, scale_down, scale_prefix, scale_up
+from adapter.core.size_messages import hold, hold_prefix, ready_count, ready_workers, scale_down, scale_prefix, scale_up
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
@@ -59,9 +59,11 @@ def _stale(d: "Decision") -> str:
 
 
 def _in_flight(d: "Decision") -> str:
-    if d.workers is not None and d.spec_workers is not None and d.workers > d.spec_workers:
-        sizes = f"{workers(d.workers)} exist and {count(d.spec_workers)} are desired"
-        return f"{hold_prefix(d)}: {sizes}; waiting for the others to stop"
+    ready = ready_count(d)
+    if ready is not None and d.spec_workers is not None and ready >= d.spec_workers:
+        return (
+            f"{hold_prefix(d)}: more workers exist than the desired {count(d.spec_workers)}; waiting for them to stop"
+        )
     return f"{hold_prefix(d)}: {ready_workers(d)}; waiting for the rest"
 
 

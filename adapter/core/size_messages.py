@@ -32,10 +32,14 @@ def scale_prefix(d: "Decision") -> str:
     return hold_prefix(d) if d.required_workers in (None, d.reference_workers) else _scaling(d)
 
 
+def ready_count(d: "Decision") -> float | None:
+    """The ready workers; the existing ones where a source reports no readiness."""
+    return d.workers if d.ready_workers is None else d.ready_workers
+
+
 def ready_workers(d: "Decision") -> str:
     """How many of the desired workers are ready."""
-    ready = d.workers if d.ready_workers is None else d.ready_workers
-    return f"{count(ready)} of {workers(d.reference_workers)} are ready"
+    return f"{count(ready_count(d))} of {workers(d.reference_workers)} are ready"
 
 
 def scale_up(d: "Decision") -> str:

@@ -132,7 +132,7 @@ SENTENCES = {
     ),
     "on their way out": (
         decision(Reason.IN_FLIGHT, spec_workers=8),
-        "Holding 10 workers: 10 workers exist and 8 are desired; waiting for the others to stop",
+        "Holding 10 workers: more workers exist than the desired 8; waiting for them to stop",
     ),
     "unschedulable": (
         decision(Reason.UNSCHEDULABLE, spec_workers=20, workers=20, ready_workers=10),
