@@ -11,10 +11,10 @@ def waiting_records(backlog: Array, processed: Array) -> Array:
 
     backlog, and processed, the counter of processed records: shape (points, rows), oldest first, NaN where not usable.
     """
-    return np.where(_commits_in_steps(backlog, processed), _backlog_at_commits(backlog, processed), backlog)
+    return np.where(commits_in_steps(backlog, processed), _backlog_at_commits(backlog, processed), backlog)
 
 
-def _commits_in_steps(backlog: Array, processed: Array) -> Mask:
+def commits_in_steps(backlog: Array, processed: Array) -> Mask:
     """Whether the counter stands still between steps, while records arrive; shape (rows,).
 
     A single interruption is no step. A counter that stands still with the input is scraped rarely, and its backlog is

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.commit_steps import waiting_records
+from adapter.core.commit_steps import commits_in_steps, waiting_records
 from adapter.core.forecast import STEP_S, steady_rise
 from adapter.core.gates import settle_s
 from adapter.core.rates import (
@@ -69,10 +69,15 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     stuck = now.stuck_backlog_records > 0
     backlog = np.where(far, fast.backlog, np.nan)
     seen = np.where(near, backlog, np.nan)
-    waiting = np.where(near, waiting_records(backlog, np.where(far, fast.processed, np.nan)), np.nan)
+    committed = np.where(far, fast.processed, np.nan)
+    waiting = np.where(near, waiting_records(backlog, committed), np.nan)
     unusable = stuck | _contradicts_backlog(backlog, processed - appended, rules)
     arriving = np.where(unusable, np.nan, arriving)
-    growth = _growth(fast, near, least_s, arriving - throughput)
+    shown, uncounted = arriving.copy(), np.isnan(arriving)
+    shown[uncounted] = _input_of_commits(
+        fast.at_s, backlog[:, uncounted], committed[:, uncounted], near[:, uncounted], least_s[uncounted]
+    )
+    growth = _growth(fast, near, least_s, shown - throughput)
     arriving = first_known(arriving, np.where(unusable, np.nan, meanwhile))
     return Rates(
         throughput_records_per_s=throughput,
@@ -143,11 +148,16 @@ def _contradicts_backlog(seen: Array, fall: Array, rules: RuleColumns) -> Mask:
     return contradicts
 
 
-def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
-    """The growth of the backlog: as counted, otherwise its slope.
+def _input_of_commits(at_s: Array, backlog: Array, committed: Array, near: Mask, least_s: Array) -> Array:
+    """The input of consumers that commit in steps: the slope of committed + waiting records; NaN for other consumers.
 
-    Counters are better than the backlog, which is a sawtooth if offsets are committed in steps.
+    The backlog alone is a sawtooth: between two commits it rises by the whole input.
     """
+    return robust_slope(at_s, backlog + committed, near & commits_in_steps(backlog, committed), least_s)
+
+
+def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
+    """The growth of the backlog: as counted, otherwise its slope."""
     growth, sloped = counted.copy(), np.isnan(counted)
     growth[sloped] = robust_slope(fast.at_s, fast.backlog[:, sloped], near[:, sloped], least_s[sloped])
     return growth

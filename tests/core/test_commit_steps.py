@@ -67,6 +67,19 @@ def test_drain_scales_down_a_job_whose_steps_exceed_a_short_backlog():
     assert sizes()["shop/15-3-True"][-1] == 7
 
 
+@pytest.mark.parametrize("interval_s", [15, 30, 45, 60])
+@pytest.mark.parametrize("grows", [0.0, 400.0])
+def test_without_a_count_of_the_input_the_committed_and_waiting_records_show_it(interval_s, grows):
+    """The backlog between two commits would otherwise count as growth, and double the input."""
+
+    def seen(at_s):
+        committed = INPUT * (at_s // interval_s * interval_s)
+        return job(**counts(), processed_records=committed, backlog_records=(INPUT + grows) * at_s - committed)
+
+    decided = history([tick(at_s, seen(at_s)) for at_s in np.arange(0.0, 1200.0, 15.0)], book(policy="drain"))[-20:]
+    assert [each.input_rate_records_per_s for each in decided] == pytest.approx([INPUT + grows] * 20)
+
+
 STEP_AT_S, STEP_TO = 1800, 3000.0  # records/s; fifteen workers carry it
 SETTINGS = {
     "short": Rules(policy="drain", rescale_pause_s=10.0),
