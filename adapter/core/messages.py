@@ -10,13 +10,18 @@ _FULL_RATIO = 0.9  # busy time of a subtask that has no room left
 
 def sentence(decision: Decision) -> str:
     """What happens, the numbers it follows from, and what to do if something is wrong."""
-    text = decision.reason.record.sentence(decision) + decision.bound.record.sentence(decision)
+    text = decision.reason.record.sentence(decision) + _bound(decision)
     if not decision.reason.is_gate:
         text += _unhealthy_sink(decision) + _stuck_partitions(decision)
         text += _slow_worker(decision) + _full_subtask(decision)
     text += _old_count(decision)
     text += f"{': ' if decision.reason.is_gate else '; '}{decision.fault}" if decision.fault else ""
     return f"{text}; {decision.dispute}" if decision.dispute else text
+
+
+def _bound(d: Decision) -> str:
+    """The sentence of the bound. NotEnacted already names the target that the latch holds."""
+    return "" if d.reason is Reason.NOT_ENACTED and d.bound is Bound.LATCH else d.bound.record.sentence(d)
 
 
 def _unhealthy_sink(d: Decision) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import pytest
+from builders import Fluid, book, closed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -481,6 +482,14 @@ def test_each_bound_has_its_sentence(bound):
 def test_a_target_that_stands_is_waited_for():
     text = sentence(decision(Reason.HOLD, **CALM, **KNOWN | {"required_workers": 15}, bound=Bound.LATCH))
     assert text.endswith("; waiting for the HPA to enact the target of 15 workers, decided 5 min ago")
+
+
+def test_a_target_that_is_not_enacted_is_named_once():
+    """Of 37 workers at first; later 14 would do, but the latch holds the target."""
+    running = Fluid(load=lambda at_s: 2000.0 if at_s < 400 else 1050.0)
+    found = closed(running, 1500, book(policy="drain", latch_s=3000.0), follows=lambda at_s: False)[-1]
+    assert (found.reason, found.bound) == (Reason.NOT_ENACTED, Bound.LATCH)
+    assert sentence(found).endswith("; check the HPA's maxReplicas, tolerance, behavior, and quota")
 
 
 def test_an_hpa_that_is_off_is_not_waited_for():
