@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 import pytest
-from builders import Fluid, book, closed
+from builders import Fluid, book, closed, counts, flow, job, last, tick
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -490,6 +490,13 @@ def test_a_target_that_is_not_enacted_is_named_once():
     found = closed(running, 1500, book(policy="drain", latch_s=3000.0), follows=lambda at_s: False)[-1]
     assert (found.reason, found.bound) == (Reason.NOT_ENACTED, Bound.LATCH)
     assert sentence(found).endswith("; check the HPA's maxReplicas, tolerance, behavior, and quota")
+
+
+def test_an_idle_job_needs_no_partitions():
+    ticks = [tick(at_s, job(**counts(22) | flow(at_s, 0), partitions=12)) for at_s in range(0, 61, 15)]
+    assert sentence(last(ticks, book(policy="varga"))) == (
+        "Scaling down from 22 to 12 workers: no input and no backlog; only 12 partitions, so no more workers"
+    )
 
 
 def test_an_hpa_that_is_off_is_not_waited_for():
