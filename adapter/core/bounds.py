@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any, Self
 
-from adapter.core.formatting import counted, share, soon, times, workers
+from adapter.core.formatting import count, counted, share, soon, times, workers
 from adapter.core.policies import POLICIES, policy_of
 
 if TYPE_CHECKING:
@@ -93,6 +93,11 @@ def _partitions(d: "Decision") -> str:
 def _partition_count(d: "Decision") -> str:
     """The partitions that bound the size: the last known number, if that is too old to show."""
     return "the partitions last known" if d.partitions is None else counted(d.partitions, "partition")
+
+
+def _memory(d: "Decision") -> str:
+    more = f" or more, and {count(d.max_workers)} is the maximum" if d.min_workers == d.max_workers else ""
+    return f"; the memory for {_partition_count(d)} requires {workers(d.min_workers)}{more}"
 
 
 class Bound(StrEnum):
@@ -242,7 +247,7 @@ class Bound(StrEnum):
     MEMORY = BoundRecord(
         name="memory",
         description="a worker holds at most max_partitions_per_worker partitions",
-        sentence=lambda d: f"; the memory for {_partition_count(d)} requires {workers(d.min_workers)}",
+        sentence=_memory,
         lifted_by={"range.least": "rules.min_workers"},
         in_range=True,
     )
