@@ -46,8 +46,8 @@ def scale_up(d: "Decision") -> str:
     """Why more workers are needed."""
     if d.wanted_workers is None:
         return f"{_scaling(d)}: the current size is below the minimum"
-    if _knows_partitions_alone(d):
-        return f"{_scaling(d)}: {_terms(d)}"
+    if policy_of(d.policy).follows_partitions:
+        return f"{_scaling(d)}: {_by_partitions(d)}"
     if d.wanted_workers <= (d.reference_workers or 0.0):  # only a bound requires more
         return f"{_scaling(d)}: {_load(d)}{_capacity(d)}"
     why = _full_stage(d) or (_what_if(d) if d.keep_behind_s is not None else _terms(d))
@@ -65,8 +65,8 @@ def _full_stage(d: "Decision") -> str:
 
 def scale_down(d: "Decision") -> str:
     """Why fewer workers are enough."""
-    if _knows_partitions_alone(d):
-        return f"{_scaling(d)}: {_terms(d)}"
+    if policy_of(d.policy).follows_partitions:
+        return f"{_scaling(d)}{_utilization(d)}: {_by_partitions(d)}"
     spare = d.utilization_ratio is None and not d.bound.record.is_cap
     room = "; fewer workers are expected to keep up" if spare else ""
     same = d.change_workers is not None and d.change_workers == d.required_workers
@@ -74,16 +74,16 @@ def scale_down(d: "Decision") -> str:
     return f"{_scaling(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{room}{change}"
 
 
-def _knows_partitions_alone(d: "Decision") -> bool:
-    """Whether the policy follows the partitions and no other signal is known."""
-    follows = policy_of(d.policy).follows_partitions
-    return follows and d.throughput_records_per_s is None and d.backlog_records is None
+def _by_partitions(d: "Decision") -> str:
+    """The size of a policy that follows the partitions, after the load, if that is known."""
+    load = "" if d.throughput_records_per_s is None else f"{_load(d)}; "
+    return f"{load}{_terms(d)}"
 
 
 def hold(d: "Decision") -> str:
     """Why the size stays."""
-    if _knows_partitions_alone(d):
-        return f"{hold_prefix(d)}: {_terms(d)}"
+    if policy_of(d.policy).follows_partitions:
+        return f"{hold_prefix(d)}{_utilization(d)}: {_by_partitions(d)}"
     return f"{hold_prefix(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{_other_size(d)}"
 
 

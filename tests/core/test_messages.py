@@ -199,6 +199,23 @@ SENTENCES = {
         decision(Reason.UP, **CALM, policy="segments", required_workers=12, wanted_workers=12, partitions=12),
         f"Scaling up from 10 to 12 workers: {RATES}; the load needs 12 workers for 12 segments",
     ),
+    "S2-01 down, by segments": (
+        decision(Reason.DOWN, **CALM, policy="segments", required_workers=8, wanted_workers=8, partitions=8),
+        f"Scaling down from 10 to 8 workers: {RATES}; the load needs 8 workers for 8 segments",
+    ),
+    "S2-01 hold, by segments": (
+        decision(
+            Reason.HOLD,
+            **CALM,
+            policy="segments",
+            wanted_workers=12,
+            partitions=12,
+            utilization_ratio=0.5,
+            bound=Bound.MAX,
+        ),
+        f"Holding 10 workers at 50 % utilization: {RATES}; the load needs 12 workers for 12 segments; the maximum is "
+        "10 workers",
+    ),
     "S1-16 up, by utilization": (
         decision(
             Reason.UP,
