@@ -44,11 +44,9 @@ def ready_workers(d: "Decision") -> str:
 
 def scale_up(d: "Decision") -> str:
     """Why more workers are needed."""
-    if d.wanted_workers is None:
-        return f"{_scaling(d)}: the current size is below the minimum"
     if policy_of(d.policy).follows_partitions:
         return f"{_scaling(d)}: {_by_partitions(d)}"
-    if d.wanted_workers <= (d.reference_workers or 0.0):  # only a bound requires more
+    if (d.wanted_workers or 0.0) <= (d.reference_workers or 0.0):  # only a bound requires more
         return f"{_scaling(d)}: {_load(d)}{_capacity(d)}"
     why = _full_stage(d) or (_what_if(d) if d.keep_behind_s is not None else _terms(d))
     return f"{_scaling(d)}: {_load(d)}{_capacity(d)}; {why}"

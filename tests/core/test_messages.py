@@ -232,10 +232,6 @@ SENTENCES = {
         decision(Reason.UP, **CALM, policy="varga", required_workers=12, wanted_workers=12),
         f"Scaling up from 10 to 12 workers: {RATES}; the load needs 12 workers",
     ),
-    "up, from below the minimum": (
-        decision(Reason.UP, spec_workers=2, bound=Bound.MIN, min_workers=10),
-        "Scaling up from 2 to 10 workers: the current size is below the minimum; the minimum is 10 workers",
-    ),
     "up, with what would come of it": (
         decision(Reason.UP, **DRAIN),
         f"Scaling up from 12 to 16 workers: {RATES}; 12 workers would have a backlog time of 140 s in 9 min; 16 "
