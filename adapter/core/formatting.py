@@ -41,6 +41,11 @@ def soon(value: float | None) -> str:
     return seconds(value, minutes_from_s=120)
 
 
+def at_most(value: float | None) -> str:
+    """The longest of several durations, unless it has no known end."""
+    return seconds(value) if value is not None and value >= DAY_S else f"at most {seconds(value)}"
+
+
 def rate(value: float | None) -> str:
     """A rate in records a second. Only a rate of 0 is shown as 0."""
     if value is None:

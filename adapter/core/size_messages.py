@@ -4,7 +4,19 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from adapter.core.bounds import Bound
-from adapter.core.formatting import DAY_S, RESOURCES, count, counted, rate, seconds, share, soon, times, workers
+from adapter.core.formatting import (
+    DAY_S,
+    RESOURCES,
+    at_most,
+    count,
+    counted,
+    rate,
+    seconds,
+    share,
+    soon,
+    times,
+    workers,
+)
 from adapter.core.policies import LEAST_HORIZON_S, policy_of
 
 if TYPE_CHECKING:
@@ -157,7 +169,7 @@ def _expected_backlog(d: "Decision") -> str:
         reached = f"would reach {seconds(d.keep_behind_s)} in {soon(d.keep_after_s)}"
         return f"; at this throughput the backlog time {reached}"
     within = soon(max(d.keep_after_s or 0.0, LEAST_HORIZON_S))
-    return f"; a backlog time of at most {seconds(d.keep_behind_s)} is expected within {within}"
+    return f"; a backlog time of {at_most(d.keep_behind_s)} is expected within {within}"
 
 
 def _is_below_capacity(d: "Decision") -> bool:
@@ -245,4 +257,4 @@ def _what_if(d: "Decision") -> str:
 def _change(d: "Decision") -> str:
     never = d.caught_up_s is None or d.caught_up_s >= DAY_S
     end = "not catch up within a day" if never else f"catch up in {soon(d.caught_up_s)}"
-    return f"{workers(d.change_workers)} would be at most {seconds(d.change_behind_s)} behind and {end}"
+    return f"{workers(d.change_workers)} would be {at_most(d.change_behind_s)} behind and {end}"

@@ -325,6 +325,10 @@ SENTENCES = {
         f"Holding 12 workers: {RATES}; a backlog time of at most 140 s is expected within 15 min. 16 would "
         "restore headroom; no scale-up before the next tick shows the whole step of the input",
     ),
+    "hold within a step of the input, of which no end is in sight": (
+        decision(Reason.HOLD, **DRAIN | SAME | {"keep_behind_s": 86_400.0}, max_workers=12, in_step=1.0),
+        f"Holding 12 workers: {RATES}; a backlog time of over a day is expected within 15 min",
+    ),
     "hold of an up during a rise": (
         decision(Reason.HOLD, **DRAIN | SAME | {"keep_behind_s": 0}, blocking_rise_records_per_s=75.0),
         f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 16 would restore headroom; the backlog "
