@@ -51,7 +51,8 @@ def ready_count(d: "Decision") -> float | None:
 
 def ready_workers(d: "Decision") -> str:
     """How many of the desired workers are ready."""
-    return f"{count(ready_count(d))} of {workers(d.reference_workers)} are ready"
+    ready = count(ready_count(d))
+    return f"{ready} of {workers(d.reference_workers)} {'is' if ready == '1' else 'are'} ready"
 
 
 def scale_up(d: "Decision") -> str:

@@ -538,6 +538,7 @@ def test_the_step_that_limits_a_scale_down_is_named():
     ("of", "part"),
     [
         (decision(Reason.PAUSED, required_workers=1), "Holding 1 worker: "),
+        (decision(Reason.IN_FLIGHT, ready_workers=1), ": 1 of 10 workers is ready;"),
         (decision(Reason.STUCK, backlog_records=1.0), ": 1 record waits and nothing is processed;"),
         (decision(Reason.DISCONTINUITY, backlog_records=1.0), "jumped to 1 record;"),
         (decision(Reason.HOLD, **CALM, stuck_backlog_records=1.0), "; 1 record waits in partitions whose"),
@@ -547,7 +548,7 @@ def test_the_step_that_limits_a_scale_down_is_named():
             "1 worker for 1 segment; x",
         ),
     ],
-    ids=["worker", "record", "jump", "stuck record", "partition", "segment"],
+    ids=["worker", "ready worker", "record", "jump", "stuck record", "partition", "segment"],
 )
 def test_one_is_singular(of, part):
     assert part in sentence(of)
