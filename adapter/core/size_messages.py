@@ -138,7 +138,11 @@ def why_unchanged(d: "Decision") -> str:
         return f"the input may rise by {rate(d.blocking_rise_records_per_s)} before a scale-up can take effect"
     if d.calm == 0:
         is_short = (d.backlog_time_s or 0.0) < (d.short_backlog_time_s or 0.0)
-        return f"no scale-down while {'the backlog grows' if is_short else 'there is a backlog'}"
+        return (
+            "no scale-down, because the backlog has just grown"
+            if is_short
+            else "no scale-down while there is a backlog"
+        )
     return "a rescale does not pay yet"
 
 

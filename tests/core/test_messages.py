@@ -303,10 +303,10 @@ SENTENCES = {
         "Holding 12 workers: backlog time 30 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "
         "fall. 4 would be enough; no scale-down while there is a backlog",
     ),
-    "hold of a down while the backlog grows": (
+    "hold of a down after the backlog grew": (
         decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 4.5, **SHORT}),
         "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "
-        "fall. 4 would be enough; no scale-down while the backlog grows",
+        "fall. 4 would be enough; no scale-down, because the backlog has just grown",
     ),
     "hold while the capacity is unknown": (
         decision(Reason.HOLD, **CALM, policy="drain", wanted_workers=10, needed_workers=12, calm=1.0),
@@ -398,7 +398,7 @@ SENTENCES = {
             | {"needed_workers": 5, "calm": 0.0, "short_backlog_time_s": 10.0},
         ),
         f"Holding 12 workers: {RATES}, capacity 3 000/s; at this throughput the backlog time would reach 33 min "
-        "in 50 min. 5 would be enough; no scale-down while the backlog grows",
+        "in 50 min. 5 would be enough; no scale-down, because the backlog has just grown",
     ),
     "hold with a backlog that is expected late": (
         decision(
