@@ -201,16 +201,18 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> 
 
 
 def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:
-    """Whether a backlog within the target, or of a few records, does not rise, and no worker is full.
+    """Whether a backlog within the target, or of a few records, rises by noise at most, and no worker is full.
 
-    Offsets that are committed in steps, and records that no consumer can read, look like that. While the utilization is
-    unknown, a backlog that falls counts as that of full workers.
+    Offsets that are committed in steps, or by each member of a group at its own time, and records that no consumer can
+    read, look like that. While the utilization is unknown, a backlog that falls counts as that of full workers.
     """
-    busy = now.utilization_ratio
-    not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~rates.falling)
+    busy, growth = now.utilization_ratio, signals.growth_records_per_s
+    noise = rules.growth_noise_ratio * signals.throughput_records_per_s
+    rising, falling = rates.rising & ~(growth <= noise), rates.falling & ~(growth >= -noise)
+    not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~falling)
     few = rates.lowest_backlog_records <= _MARKERS * partitions
     within = signals.lowest_backlog_time_s < rules.backlog_time_target_s
-    level: Mask = not_full & ~rates.rising & (few | within)
+    level: Mask = not_full & ~rising & (few | within)
     return level
 
 

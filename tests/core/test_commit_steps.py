@@ -159,6 +159,57 @@ def test_rare_commits_need_few_more_workers_without_utilization(interval_s):
     assert behind_s < 90
 
 
+STREAMS_S = 30  # `commit.interval.ms` of Kafka Streams, unless it processes exactly once
+GROUPS = {f"shop/{members}-{known}": (members, known) for members in (2, 5, 12, 24) for known in (True, False)}
+
+
+def committed_by_members(members, passed, rescaled_s):
+    """The records that a group has committed. Each member commits at its own time, and all before a rescale.
+
+    passed: the records that it has processed at each second.
+    """
+    phases_s = np.random.default_rng([members, rescaled_s]).uniform(0, STREAMS_S, members)
+    commits_s = [(len(passed) - 1 - phase_s) // STREAMS_S * STREAMS_S + phase_s for phase_s in phases_s]
+    return float(np.mean([passed[max(int(commit_s), rescaled_s, 0)] for commit_s in commits_s]))
+
+
+@cache
+def workers_of_groups():
+    """The workers of each group at every tick, while the input rises and falls within two hours."""
+    wave = {"load": lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S), "workers": 12, "pause_s": 10.0}
+    jobs, passed, rescaled_s = {name: Fluid(**wave) for name in GROUPS}, {name: [0.0] for name in GROUPS}, {}
+    state, workers = EMPTY, {name: [] for name in GROUPS}
+    for at_s in range(int(1.25 * WAVE_S)):
+        if at_s >= 600 and at_s % 15 == 0:
+            seen = []
+            for name, running in jobs.items():
+                committed = committed_by_members(GROUPS[name][0], passed[name], rescaled_s.get(name, 0))
+                load = {"processed_records": committed, "appended_records": running.appended, "partitions": 24.0}
+                busy = {"utilization_ratio": running.busy} if GROUPS[name][1] else {}
+                waits = running.appended - committed
+                seen.append(job(name, **counts(running.workers), **load, backlog_records=waits, **busy))
+            book = RuleBook(by_workload=dict.fromkeys(GROUPS, Rules(policy="drain")))
+            state, decided = advance(state, tick(float(at_s), *seen), book)
+            for each in rows(decided):
+                running = jobs[each.workload]
+                before = running.workers
+                running.scale(each.required_workers)
+                if running.workers != before:
+                    rescaled_s[each.workload] = at_s
+                workers[each.workload].append(running.workers)
+        for name, running in jobs.items():
+            running.run(1)
+            passed[name].append(running.processed)
+    return workers
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", GROUPS)
+def test_members_that_commit_at_their_own_times_do_not_add_workers(name):
+    """800/s at most: ten workers of 100/s carry it with the headroom. A rise of the input is no backlog that rises."""
+    assert max(workers_of_groups()[name]) == 12
+
+
 @pytest.mark.simulation
 def test_records_that_no_consumer_can_read_do_not_add_workers():
     """400/s, ten workers of 100/s and 6 000 records that never go, as the markers of transactions."""
