@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
-from adapter.core.formatting import count, counted, seconds, soon, waiting_records, workers
+from adapter.core.formatting import count, counted, seconds, share, soon, waiting_records, workers
 from adapter.core.policies import POLICIES, policy_of
 from adapter.core.size_messages import hold, hold_prefix, ready_count, ready_workers, scale_down, scale_prefix, scale_up
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
 _BY_PARTITIONS = " or ".join(policy.name for policy in POLICIES if policy.follows_partitions)
+_BUSY_RATIO = 0.2  # utilization of workers that are not idle
 CHECK_COUNT = "check the source that counts them"
 
 
@@ -74,7 +75,10 @@ def _unschedulable(d: "Decision") -> str:
 
 def _stuck(d: "Decision") -> str:
     waiting = waiting_records(d.backlog_records) if d.backlog_records else "a backlog waits"
-    return f"{hold_prefix(d)}: {waiting} and nothing is processed; more workers will not help: check the job"
+    text = f"{hold_prefix(d)}: {waiting} and nothing is processed; more workers will not help: check the job"
+    if (d.utilization_ratio or 0.0) < _BUSY_RATIO:
+        return text
+    return f"{text}, or how often it commits, because its workers are {share(d.utilization_ratio)} busy"
 
 
 def _settling(d: "Decision") -> str:

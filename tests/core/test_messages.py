@@ -529,6 +529,14 @@ def test_an_hpa_that_is_off_is_not_waited_for():
     assert "waiting" not in text
 
 
+@pytest.mark.parametrize(
+    ("busy", "end"),
+    [(0.1, "check the job"), (0.5, "check the job, or how often it commits, because its workers are 50 % busy")],
+)
+def test_rare_commits_may_look_like_a_job_that_stands_still(busy, end):
+    assert sentence(decision(Reason.STUCK, backlog_records=9.0, utilization_ratio=busy)).endswith(end)
+
+
 def test_the_step_that_limits_a_scale_down_is_named():
     text = sentence(decision(Reason.DOWN, **CALM, required_workers=8, wanted_workers=2, bound=Bound.STEP))
     assert text.endswith("; max_step_down_workers limits the change")
