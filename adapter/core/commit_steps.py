@@ -14,6 +14,23 @@ def waiting_records(backlog: Array, processed: Array) -> Array:
     return np.where(commits_in_steps(backlog, processed), _backlog_at_commits(backlog, processed), backlog)
 
 
+def commit_age_s(at_s: Array, backlog: Array, processed: Array) -> Array:
+    """How old the last committed record is at each point; NaN if it was appended before the first point.
+
+    It stays the same while each member of a group commits at its own time, whether the input rises or falls. In a full
+    job it rises. It is NaN for a counter that stands still, which is a sawtooth. Shapes as in waiting_records.
+    """
+    appended = np.where((np.diff(processed, axis=0) <= 0).any(axis=0), np.nan, backlog + processed)
+    age_s, rows = np.full(appended.shape, np.nan), np.arange(appended.shape[1])
+    for point in range(1, len(at_s)):
+        low = np.where(appended[:point] <= processed[point], np.arange(point)[:, None], -1).max(axis=0)
+        before, after = appended[low, rows], appended[low + 1, rows]
+        share = (processed[point] - before) / np.where(after == before, np.inf, after - before)
+        when_s = at_s[low] + share * (at_s[low + 1] - at_s[low])
+        age_s[point] = np.where(low >= 0, at_s[point] - when_s, np.nan)
+    return age_s
+
+
 def commits_in_steps(backlog: Array, processed: Array) -> Mask:
     """Whether the counter stands still between steps, while records arrive; shape (rows,).
 

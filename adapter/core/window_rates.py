@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.commit_steps import commits_in_steps, waiting_records
+from adapter.core.commit_steps import commit_age_s, commits_in_steps, waiting_records
 from adapter.core.forecast import STEP_S, steady_rise
 from adapter.core.gates import settle_s
 from adapter.core.rates import (
@@ -71,6 +71,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     seen = np.where(near, backlog, np.nan)
     committed = np.where(far, fast.processed, np.nan)
     waiting = np.where(near, waiting_records(backlog, committed), np.nan)
+    age_s = np.where(near, commit_age_s(fast.at_s, backlog, committed), np.nan)
     unusable = stuck | _contradicts_backlog(backlog, processed - appended, rules)
     arriving = np.where(unusable, np.nan, arriving)
     shown, uncounted = arriving.copy(), np.isnan(arriving)
@@ -90,13 +91,20 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         progressed=_progressed(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
-        rising=is_rising(fast.at_s, waiting, near) | (np.isfinite(seen).sum(axis=0) < 2),
-        falling=is_rising(fast.at_s, -waiting, near),
+        rising=_is_rising(fast.at_s, waiting, age_s, near) | (np.isfinite(seen).sum(axis=0) < 2),
+        falling=_is_rising(fast.at_s, -waiting, -age_s, near),
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(waiting, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
     )
+
+
+def _is_rising(at_s: Array, waiting: Array, age_s: Array, near: Mask) -> Mask:
+    """Whether the backlog rises, and the age of the last committed record with it, where that is known."""
+    known = (np.isfinite(age_s) | np.isnan(waiting)).all(axis=0)
+    rising: Mask = is_rising(at_s, waiting, near) & (is_rising(at_s, age_s, near) | ~known)
+    return rising
 
 
 def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from builders import JOB, Fluid, book, column, counts, history, job, tick
 
-from adapter.core.commit_steps import waiting_records
+from adapter.core.commit_steps import commit_age_s, waiting_records
 from adapter.core.decisions import Reason
 from adapter.core.engine import advance
 from adapter.core.report import rows
@@ -173,11 +173,18 @@ def committed_by_members(members, passed, rescaled_s):
     return float(np.mean([passed[max(int(commit_s), rescaled_s, 0)] for commit_s in commits_s]))
 
 
+LEVELS = (400, 800, 300, 900, 500)  # records/s, each for half an hour
+LOADS = {
+    "wave": lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S),
+    "steps": lambda at_s: LEVELS[int(at_s // 1800)],
+}
+
+
 @cache
-def workers_of_groups():
-    """The workers of each group at every tick, while the input rises and falls within two hours."""
-    wave = {"load": lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S), "workers": 12, "pause_s": 10.0}
-    jobs, passed, rescaled_s = {name: Fluid(**wave) for name in GROUPS}, {name: [0.0] for name in GROUPS}, {}
+def workers_of_groups(load):
+    """The workers of each group at every tick of more than two hours."""
+    jobs = {name: Fluid(LOADS[load], workers=12, pause_s=10.0) for name in GROUPS}
+    passed, rescaled_s = {name: [0.0] for name in GROUPS}, {}
     state, workers = EMPTY, {name: [] for name in GROUPS}
     for at_s in range(int(1.25 * WAVE_S)):
         if at_s >= 600 and at_s % 15 == 0:
@@ -207,7 +214,14 @@ def workers_of_groups():
 @pytest.mark.parametrize("name", GROUPS)
 def test_members_that_commit_at_their_own_times_do_not_add_workers(name):
     """800/s at most: ten workers of 100/s carry it with the headroom. A rise of the input is no backlog that rises."""
-    assert max(workers_of_groups()[name]) == 12
+    assert max(workers_of_groups("wave")[name]) == 12
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", [name for name, (members, known) in GROUPS.items() if members > 2 and not known])
+def test_a_step_of_the_input_adds_no_workers_to_members_that_commit_at_their_own_times(name):
+    """With two members the counter stands still between their commits, and only the backlog shows the step."""
+    assert max(workers_of_groups("steps")[name]) == 12
 
 
 @pytest.mark.simulation
@@ -260,6 +274,24 @@ def test_what_was_processed_since_the_last_commit_does_not_wait(processed, befor
     counter = column(*processed)[:, None]
     backlog = before + 150.0 * np.arange(len(counter))[:, None] - counter
     assert waiting_records(backlog, counter)[:, 0] == pytest.approx(column(*expected), nan_ok=True)
+
+
+# Counters of appended and processed records at five ticks, and how old the last committed record is at each.
+COMMIT_AGES = {
+    "a steady input": ([0, 150, 300, 450, 600], [0, 150, 150.5, 300, 450], [nan, 0, 14.95, 15, 15]),
+    "the input rises": ([0, 150, 450, 900, 1500], [0, 75, 225, 450, 900], [nan, 7.5, 11.25, 15, 15]),
+    "a full job": ([0, 300, 600, 900, 1200], [0, 150, 300, 450, 600], [nan, 7.5, 15, 22.5, 30]),
+    "older than the points": ([900, 1050, 1200, 1350, 1500], [0, 150, 300, 450, 960], [nan] * 4 + [54]),
+    "a commit of all members": ([0, 150, 300, 450, 600], [0, 150, 150, 150, 600], [nan] * 5),
+    "a gap": ([0, 150, nan, 450, 600], [0, 75, nan, 300, 450], [nan, 7.5, nan, nan, 15]),
+}
+
+
+@pytest.mark.parametrize(("appended", "processed", "expected"), COMMIT_AGES.values(), ids=COMMIT_AGES)
+def test_the_age_of_the_last_committed_record(appended, processed, expected):
+    counter = column(*processed)[:, None]
+    age_s = commit_age_s(15.0 * np.arange(5), column(*appended)[:, None] - counter, counter)
+    assert age_s[:, 0] == pytest.approx(column(*expected), nan_ok=True)
 
 
 def test_a_backlog_that_is_scraped_rarely_waits():
