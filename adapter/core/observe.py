@@ -34,6 +34,7 @@ from adapter.core.window_rates import FAR_WINDOWS, Rates, window_rates
 
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
 _MARKERS = 2.0  # records of each partition that may be markers of transactions, which no consumer can read
+_LEVEL_RATIO = 0.02  # of the throughput; commits of the members of a group at their own times change a backlog by less
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
 
 
@@ -207,7 +208,7 @@ def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns
     read, look like that. While the utilization is unknown, a backlog that falls counts as that of full workers.
     """
     busy, growth = now.utilization_ratio, signals.growth_records_per_s
-    noise = rules.growth_noise_ratio * signals.throughput_records_per_s
+    noise = _LEVEL_RATIO * signals.throughput_records_per_s
     rising, falling = rates.rising & ~(growth <= noise), rates.falling & ~(growth >= -noise)
     not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~falling)
     few = rates.lowest_backlog_records <= _MARKERS * partitions
