@@ -32,7 +32,7 @@ Given = Mapping[Any, Any]
 
 def whole_faults(given: Given) -> list[Fault]:
     """All faults between parts of the file. The models report parts that are not mappings."""
-    return [*_references(given), *_deadlines(given), *_duplicate_names(given), *_fleets(given), *_rules(given)]
+    return [*_references(given), *_deadlines(given), *_duplicates(given), *_fleets(given), *_rules(given)]
 
 
 def source_kinds(given: Given) -> dict[str, str | None]:
@@ -96,7 +96,7 @@ def _deadlines(given: Given) -> Iterator[Fault]:
             )
 
 
-def _duplicate_names(given: Given) -> Iterator[Fault]:
+def _duplicates(given: Given) -> Iterator[Fault]:
     first: dict[object, int] = {}
     for at, workload in _entries(given, "workloads"):
         name, namespace = workload.get("name"), workload.get("namespace", _NAMESPACE)
@@ -107,6 +107,11 @@ def _duplicate_names(given: Given) -> Iterator[Fault]:
         name = fleet.get("name")
         if isinstance(name, str) and first.setdefault(name, at) != at:
             yield Fault(("fleets", at, "name"), f"{name} is already the name of fleets[{first[name]}]; choose another")
+        groups, namespace = fleet.get("groups"), fleet.get("namespace", _NAMESPACE)
+        found = (str(fleet.get("source")), str(groups), str(namespace))
+        if isinstance(groups, str) and first.setdefault(found, at) != at:
+            text = f"fleets[{first[found]}] finds the same groups; change groups or namespace, or remove a fleet"
+            yield Fault(("fleets", at, "groups"), text)
 
 
 def _fleets(given: Given) -> Iterator[Fault]:

@@ -152,7 +152,8 @@ def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (KeyError, ValueError, OSError):  # a missing file, an invalid file name, a folder
-        hint = suggestion(text, sorted(available_timezones()))
+        # An abbreviation such as CEST resembles others, and the signs of Etc/GMT+1 are reversed.
+        hint = suggestion(text, sorted(name for name in available_timezones() if re.match("(?!Etc)[^/]+/", name)))
         raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {value_text(text)}{hint}") from None
     return text
 

@@ -216,7 +216,7 @@ def _capacity(d: "Decision") -> str:
     if not policy_of(d.policy).reads_capacity:
         return ""
     if d.capacity_records_per_s is None:
-        return ", capacity unknown"
+        return ", capacity unknown" if d.expected_times is None else ", capacity unknown: the event adds no workers"
     capacity = rate(d.capacity_records_per_s)
     observed = "" if capacity == rate(d.throughput_records_per_s) else f", capacity {capacity}"
     return {

@@ -466,6 +466,11 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
             "fleets[1].name: a is already the name of fleets[0]",
             id="one fleet twice",
         ),
+        pytest.param(
+            whole("fleets: [{name: a, source: kafka, groups: a}, {name: b, source: kafka, groups: a}]"),
+            "fleets[1].groups: fleets[0] finds the same groups; change groups or namespace, or remove a fleet",
+            id="the groups of another fleet",
+        ),
     ],
 )
 def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: str):
@@ -729,6 +734,14 @@ PERIOD = "from: 22:00, to: 06:00"
             "fleets[0].excluded_periods[0].zone: expected a time zone such as UTC or Europe/Berlin, "
             "got 'Europe/Berln'; did you mean Europe/Berlin?",
             id="a misspelt zone",
+        ),
+        *(
+            pytest.param(
+                fleet(f"source: kafka, groups: a, excluded_periods: [{{zone: {zone}, {PERIOD}}}]"),
+                f"expected a time zone such as UTC or Europe/Berlin, got '{zone}' (c.yaml",
+                id=f"{zone} is no region, and another one that resembles it would be wrong",
+            )
+            for zone in ("CEST", "BST", "UTC+2", "GMT+1", "Etc/GMT+20")
         ),
         pytest.param(
             workload(f"excluded_periods: [{{zone: Europe, {PERIOD}}}]"), "expected a time zone such as", id="a folder"

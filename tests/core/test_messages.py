@@ -312,6 +312,11 @@ SENTENCES = {
         decision(Reason.HOLD, **CALM, policy="drain", wanted_workers=10, needed_workers=12, calm=1.0),
         f"Holding 10 workers: {RATES}, capacity unknown",
     ),
+    "hold while the capacity is unknown, before an event": (
+        decision(Reason.HOLD, **CALM, policy="drain", wanted_workers=10, needed_workers=10, expected_times=1.5),
+        "Holding 10 workers: backlog time 0.0 s, input 1 000/s (1.5 times in an expected event), throughput 1 000/s, "
+        "capacity unknown: the event adds no workers",
+    ),
     "hold while some workers are not ready": (
         decision(Reason.HOLD, **DRAIN | SAME | {"wanted_workers": 9, "keep_behind_s": 0.0}, ready_workers=9),
         f"Holding 12 workers: {RATES}; 9 of 12 workers are ready",
