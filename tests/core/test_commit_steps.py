@@ -1,5 +1,6 @@
 """Offsets that are committed in steps look like a backlog. It is no reason for more workers."""
 
+from dataclasses import dataclass, field
 from functools import cache
 from math import nan
 
@@ -161,18 +162,6 @@ def test_rare_commits_need_few_more_workers_without_utilization(interval_s):
 
 STREAMS_S = 30  # `commit.interval.ms` of Kafka Streams, unless it processes exactly once
 GROUPS = {f"shop/{members}-{known}": (members, known) for members in (2, 5, 12, 24) for known in (True, False)}
-
-
-def committed_by_members(members, passed, rescaled_s):
-    """The records that a group has committed. Each member commits at its own time, and all before a rescale.
-
-    passed: the records that it has processed at each second.
-    """
-    phases_s = np.random.default_rng([members, rescaled_s]).uniform(0, STREAMS_S, members)
-    commits_s = [(len(passed) - 1 - phase_s) // STREAMS_S * STREAMS_S + phase_s for phase_s in phases_s]
-    return float(np.mean([passed[max(int(commit_s), rescaled_s, 0)] for commit_s in commits_s]))
-
-
 LEVELS = (400, 800, 300, 900, 500)  # records/s, each for half an hour
 LOADS = {
     "wave": lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S),
@@ -180,48 +169,73 @@ LOADS = {
 }
 
 
+@dataclass
+class Group:
+    """A simulated job of a consumer group. Each member commits at its own time, and all before a rescale."""
+
+    running: Fluid
+    members: int
+    reports_utilization: bool
+    processed: list[float] = field(default_factory=lambda: [0.0])  # at each second
+    rescaled_s: int = 0
+
+    def run(self):
+        """Advance by a second."""
+        self.running.run(1)
+        self.processed.append(self.running.processed)
+
+    def scale(self, workers):
+        """Scale to a number of workers; None changes nothing."""
+        if workers not in (None, self.running.workers):
+            self.rescaled_s = len(self.processed) - 1
+        self.running.scale(workers)
+
+    def sample(self, name):
+        """Its present samples, with committed offsets."""
+        phases_s = np.random.default_rng([self.members, self.rescaled_s]).uniform(0, STREAMS_S, self.members)
+        commits_s = (len(self.processed) - 1 - phases_s) // STREAMS_S * STREAMS_S + phases_s
+        committed = np.mean([self.processed[max(int(commit_s), self.rescaled_s)] for commit_s in commits_s])
+        known = {"utilization_ratio": self.running.busy} if self.reports_utilization else {}
+        return job(
+            name,
+            **counts(self.running.workers),
+            processed_records=committed,
+            appended_records=self.running.appended,
+            backlog_records=self.running.appended - committed,
+            partitions=24.0,
+            **known,
+        )
+
+
 @cache
-def workers_of_groups(load):
-    """The workers of each group at every tick of more than two hours."""
-    jobs = {name: Fluid(LOADS[load], workers=12, pause_s=10.0) for name in GROUPS}
-    passed, rescaled_s = {name: [0.0] for name in GROUPS}, {}
-    state, workers = EMPTY, {name: [] for name in GROUPS}
+def most_workers_of_groups(load):
+    """The most workers of each group within two hours, which begin ten minutes after the start."""
+    groups = {name: Group(Fluid(LOADS[load], workers=12, pause_s=10.0), *each) for name, each in GROUPS.items()}
+    state, most = EMPTY, dict.fromkeys(GROUPS, 12)
+    book = RuleBook(by_workload=dict.fromkeys(GROUPS, Rules(policy="drain")))
     for at_s in range(int(1.25 * WAVE_S)):
         if at_s >= 600 and at_s % 15 == 0:
-            seen = []
-            for name, running in jobs.items():
-                committed = committed_by_members(GROUPS[name][0], passed[name], rescaled_s.get(name, 0))
-                load = {"processed_records": committed, "appended_records": running.appended, "partitions": 24.0}
-                busy = {"utilization_ratio": running.busy} if GROUPS[name][1] else {}
-                waits = running.appended - committed
-                seen.append(job(name, **counts(running.workers), **load, backlog_records=waits, **busy))
-            book = RuleBook(by_workload=dict.fromkeys(GROUPS, Rules(policy="drain")))
-            state, decided = advance(state, tick(float(at_s), *seen), book)
+            state, decided = advance(state, tick(at_s, *(group.sample(name) for name, group in groups.items())), book)
             for each in rows(decided):
-                running = jobs[each.workload]
-                before = running.workers
-                running.scale(each.required_workers)
-                if running.workers != before:
-                    rescaled_s[each.workload] = at_s
-                workers[each.workload].append(running.workers)
-        for name, running in jobs.items():
-            running.run(1)
-            passed[name].append(running.processed)
-    return workers
+                groups[each.workload].scale(each.required_workers)
+                most[each.workload] = max(most[each.workload], groups[each.workload].running.workers)
+        for group in groups.values():
+            group.run()
+    return most
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", GROUPS)
 def test_members_that_commit_at_their_own_times_do_not_add_workers(name):
     """800/s at most: ten workers of 100/s carry it with the headroom. A rise of the input is no backlog that rises."""
-    assert max(workers_of_groups("wave")[name]) == 12
+    assert most_workers_of_groups("wave")[name] == 12
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", [name for name, (members, known) in GROUPS.items() if members > 2 and not known])
 def test_a_step_of_the_input_adds_no_workers_to_members_that_commit_at_their_own_times(name):
     """With two members the counter stands still between their commits, and only the backlog shows the step."""
-    assert max(workers_of_groups("steps")[name]) == 12
+    assert most_workers_of_groups("steps")[name] == 12
 
 
 @pytest.mark.simulation
