@@ -106,18 +106,21 @@ def progress(console: Console, clock: Callable[[], float] = time.monotonic) -> I
 def _line_progress(console: Console, clock: Callable[[], float]) -> ProgressReport:
     started_s = clock()
     last_s, last_done = -inf, -1
+    rose_s, risen = started_s, -1  # when the number of finished units last rose, and to what
     stored: int | None = None  # units done before this run
 
     def report(done: int, total: int) -> None:
-        nonlocal last_s, last_done, stored
+        nonlocal last_s, last_done, rose_s, risen, stored
         now_s = clock()
         stored = done if stored is None else stored
+        rose_s, risen = (now_s, done) if done > risen else (rose_s, risen)
         interval_s = 0.0 if last_done < done == total else _REPORT_EVERY_S
         if now_s - last_s >= interval_s:
             last_s, last_done = now_s, done
             left = ""
             if stored < done < total:
-                left = f", about {(now_s - started_s) * (total - done) / (done - stored):.0f} s left"
+                left_s = (rose_s - started_s) * (total - done) / (done - stored) - (now_s - rose_s)
+                left = f", about {left_s:.0f} s left" if left_s > 0 else ""
             console.print(f"{done} of {total} runs done after {now_s - started_s:.0f} s{left}", highlight=False)
 
     return report

@@ -174,6 +174,21 @@ def test_stored_results_do_not_shorten_the_remaining_time() -> None:
     )
 
 
+def test_the_remaining_time_falls_while_no_run_ends() -> None:
+    now_s = 0.0
+    console = Console(file=StringIO(), width=80)
+    with table.progress(console, lambda: now_s) as result:
+        for at_s, done in [(0, 0), (60, 6), (75, 6), (90, 6), (105, 6)]:
+            now_s = float(at_s)
+            result(done, 9)
+    assert console.file.getvalue().splitlines()[1:] == [  # type: ignore[attr-defined] - a StringIO, given above
+        "6 of 9 runs done after 60 s, about 30 s left",
+        "6 of 9 runs done after 75 s, about 15 s left",
+        "6 of 9 runs done after 90 s",
+        "6 of 9 runs done after 105 s",
+    ]
+
+
 def test_a_terminal_shows_the_remaining_time() -> None:
     now_s = 0.0
     console = Console(file=StringIO(), width=80, force_terminal=True, get_time=lambda: now_s)
