@@ -489,6 +489,21 @@ def test_a_rise_is_not_added_to_an_expected_event():
     assert sizes == [38, 38]
 
 
+@pytest.mark.parametrize(
+    ("times", "size"),
+    [
+        pytest.param(1.5, 10, id="within the target utilization"),
+        pytest.param(1.64, 10, id="above it, which costs no rescale"),
+        pytest.param(1.96, 13, id="the workers carry it and would be full"),
+        pytest.param(2.5, 16, id="the workers do not carry it"),
+    ],
+)
+def test_an_event_does_not_begin_with_full_workers(times, size):
+    stage = stage_input(10, 500, policy="drain", records=((10, 1000),), latest=500, saturated=False, **CALM)
+    event = replace(stage, rules=replace(stage.rules, expected_times=column(times)))
+    assert drain.size(event).wanted_workers[0] == size
+
+
 def test_a_rise_alone_is_no_reason_to_scale_up():
     """A rise that ends would cost a rescale. What the load needs now decides, and the rise only the size."""
     assert wanted(10, 900, 0, rise=10.0, **CALM | COSTS) == 10

@@ -245,11 +245,11 @@ def _misses_target(policy_input: PolicyInput, capacity: _Capacity) -> Mask:
     """Whether the present size is too small for a reason that the expected backlog does not show.
 
     A partition is late while the sum of all is not, a stage without a backlog of its own is full, or an event begins
-    soon whose input the workers do not carry.
+    soon whose input would make the workers full.
     """
     rules, event = policy_input.rules, _expected_input(policy_input)
     uneven = policy_input.partition_behind_s > _partition_limit_s(rules)
-    outgrown = (rules.expected_times > 1) & (event > capacity.assumed_records_per_s)
+    outgrown = (rules.expected_times > 1) & (event > rules.high_utilization_ratio * capacity.assumed_records_per_s)
     return uneven | outgrown | is_full(policy_input)
 
 
