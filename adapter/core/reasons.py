@@ -156,7 +156,7 @@ class Reason(StrEnum):
     NO_WORKERS = ReasonRecord(
         name="WorkersUnknown",
         description="the number of workers is unknown: the target is held",
-        sentence=_holding("the number of workers is unknown; check the HPA and its scale target, or the source of replicas"),
+        sentence=_holding("the number of workers is unknown; check the HPA and its target, or the source of replicas"),
         opens="when the number of workers is known again",
         opened_by={"gate_inputs.workers_age_s": 0},
         needs_attention=True,

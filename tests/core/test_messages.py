@@ -117,7 +117,7 @@ SENTENCES = {
     ),
     "workers unknown": (
         decision(Reason.NO_WORKERS, required_workers=None),
-        "No target yet: the number of workers is unknown; check the HPA and its scale target, or the source of replicas",
+        "No target yet: the number of workers is unknown; check the HPA and its target, or the source of replicas",
     ),
     "not running": (
         decision(Reason.NOT_RUNNING),
