@@ -26,7 +26,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
 from adapter.core.scale_down_cost import warm_after_s
-from adapter.core.signals import backlog_time, gated_lag_change, relative_lag_change
+from adapter.core.signals import LEVEL_RATIO, backlog_time, gated_lag_change, relative_lag_change
 from adapter.core.stage_reports import StageLoads, has_ceased, update_reports
 from adapter.core.stage_samples import StageSamples, stage_samples, with_held_resources
 from adapter.core.state import Fast, LatestSignals, State, WorkerCounts, WorkloadFacts
@@ -34,7 +34,7 @@ from adapter.core.window_rates import FAR_WINDOWS, Rates, window_rates
 
 _USUAL_S = 120.0  # a backlog of less than this time is no jump
 _MARKERS = 2.0  # records of each partition that may be markers of transactions, which no consumer can read
-_LEVEL_RATIO = 0.02  # of the throughput; commits of the members of a group at their own times change a backlog by less
+_NOISE_TARGET_RATIO = 1 / 3  # of the target; a longer backlog that rises slowly leaves too little time for a rescale
 _JUMP = 10.0  # a backlog that grows by this factor in one tick has to be confirmed
 
 
@@ -208,8 +208,9 @@ def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns
     read, look like that. While the utilization is unknown, a backlog that falls counts as that of full workers.
     """
     busy, growth = now.utilization_ratio, signals.growth_records_per_s
-    noise = _LEVEL_RATIO * signals.throughput_records_per_s
-    rising, falling = rates.rising & ~(growth <= noise), rates.falling & ~(growth >= -noise)
+    noise = LEVEL_RATIO * signals.throughput_records_per_s
+    short = signals.lowest_backlog_time_s < _NOISE_TARGET_RATIO * rules.backlog_time_target_s
+    rising, falling = rates.rising & ~(short & (growth <= noise)), rates.falling & ~(growth >= -noise)
     not_full = np.where(np.isfinite(busy), busy < rules.high_utilization_ratio, ~falling)
     few = rates.lowest_backlog_records <= _MARKERS * partitions
     within = signals.lowest_backlog_time_s < rules.backlog_time_target_s

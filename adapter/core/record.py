@@ -21,7 +21,7 @@ from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array
-from adapter.core.signals import backlog_time
+from adapter.core.signals import LEVEL_RATIO, backlog_time
 from adapter.core.state import WorkloadFacts
 
 RecordColumns = Mapping[str, Array]
@@ -132,14 +132,14 @@ def _ratio(value: Array, was: Array) -> Array:
 def _input_rate(columns: RecordColumns, value: Array) -> dict[str, Array]:
     ratio = _ratio(value, columns["policy_input.input_rate_records_per_s"])
     curve = {f"fit.{name}": columns[f"fit.{name}"] * ratio for name in FIT}
-    growth = value - columns["policy_input.throughput_records_per_s"]
-    noise = columns["rules.growth_noise_ratio"] * columns["policy_input.throughput_records_per_s"]
+    throughput = columns["policy_input.throughput_records_per_s"]
+    growth = value - throughput
     scaled = {f"policy_input.{name}": columns[f"policy_input.{name}"] * ratio for name in _PROPORTIONAL}
     changed = {
         "policy_input.input_rate_records_per_s": value,
         "policy_input.growth_records_per_s": growth,
-        "policy_input.rising": (growth > noise).astype(np.float64),
-        "policy_input.level": columns["policy_input.level"] * (growth <= noise),
+        "policy_input.rising": (growth > columns["rules.growth_noise_ratio"] * throughput).astype(np.float64),
+        "policy_input.level": columns["policy_input.level"] * (growth <= LEVEL_RATIO * throughput),
     }
     return curve | scaled | changed
 

@@ -7,6 +7,7 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array
 
 HORIZON_S = DAY_S  # stands for an infinite time, which a Quantity cannot express
+LEVEL_RATIO = 0.02  # of the throughput; members that commit at different times change the backlog by less
 _STILL_PER_S = 1e-9  # one record in thirty years: a quotient by less means nothing and may overflow
 
 

@@ -71,7 +71,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     seen = np.where(near, backlog, np.nan)
     committed = np.where(far, fast.processed, np.nan)
     waiting = np.where(near, waiting_records(backlog, committed), np.nan)
-    age_s = np.where(near, commit_age_s(fast.at_s, backlog, committed), np.nan)
+    rising, falling = _directions(fast, waiting, committed, near)
     unusable = stuck | _contradicts_backlog(backlog, processed - appended, rules)
     arriving = np.where(unusable, np.nan, arriving)
     shown, uncounted = arriving.copy(), np.isnan(arriving)
@@ -91,8 +91,8 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         progressed=_progressed(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
-        rising=_is_rising(fast.at_s, waiting, age_s, near) | (np.isfinite(seen).sum(axis=0) < 2),
-        falling=_is_rising(fast.at_s, -waiting, -age_s, near),
+        rising=rising | (np.isfinite(seen).sum(axis=0) < 2),
+        falling=falling,
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(waiting, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
@@ -100,11 +100,15 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     )
 
 
-def _is_rising(at_s: Array, waiting: Array, age_s: Array, near: Mask) -> Mask:
-    """Whether the backlog rises, and the age of the last committed record with it, where that is known."""
-    known = (np.isfinite(age_s) | np.isnan(waiting)).all(axis=0)
-    rising: Mask = is_rising(at_s, waiting, near) & (is_rising(at_s, age_s, near) | ~known)
-    return rising
+def _directions(fast: Fast, waiting: Array, committed: Array, near: Mask) -> tuple[Mask, Mask]:
+    """Whether the backlog rises, and whether it falls. The age of the last committed record has to agree, if known."""
+    at_s = fast.at_s
+    rises, falls = is_rising(at_s, waiting, near), is_rising(at_s, -waiting, near)
+    moves, age_s = rises | falls, np.full_like(waiting, np.nan)
+    age_s[:, moves] = commit_age_s(at_s, fast.backlog[:, moves], committed[:, moves])
+    age_s = np.where(near, age_s, np.nan)
+    unknown = (np.isnan(age_s) & np.isfinite(waiting)).any(axis=0)
+    return rises & (unknown | is_rising(at_s, age_s, near)), falls & (unknown | is_rising(at_s, -age_s, near))
 
 
 def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:

@@ -234,8 +234,39 @@ def test_members_that_commit_at_their_own_times_do_not_add_workers(name):
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", [name for name, (members, known) in GROUPS.items() if members > 2 and not known])
 def test_a_step_of_the_input_adds_no_workers_to_members_that_commit_at_their_own_times(name):
-    """With two members the counter stands still between their commits, and only the backlog shows the step."""
+    """With two members the counter stands still between their commits, and only the backlog shows the step.
+
+    With utilization, `drain` scales down before a step, which then fills the workers.
+    """
     assert most_workers_of_groups("steps")[name] == 12
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("members", [5, 12, 24])
+def test_members_that_commit_at_their_own_times_get_more_workers_soon(members):
+    """At 1800 s the input rises to 130 % of what ten workers carry."""
+    group = Group(Fluid(lambda at_s: 900.0 if at_s < STEP_AT_S else 1300.0, pause_s=10.0), members, False)
+    state, book = EMPTY, RuleBook(by_workload={JOB: Rules(policy="drain", min_workers=10)})
+    for at_s in range(STEP_AT_S + 120):
+        if at_s >= 600 and at_s % 15 == 0:
+            state, decided = advance(state, tick(at_s, group.sample(JOB)), book)
+            group.scale(rows(decided)[0].required_workers)
+        assert at_s > STEP_AT_S or group.running.workers == 10
+        group.run()
+    assert group.running.workers >= 13
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("above", [1.005, 1.01, 1.015, 1.019, 1.03])
+def test_a_job_that_falls_behind_slowly_keeps_the_target(above):
+    """At 1800 s the input rises to slightly more than what ten workers carry. They report no utilization."""
+    running = Fluid(lambda at_s: 900.0 if at_s < STEP_AT_S else 1000.0 * above, pause_s=30.0)
+    rules = Rules(policy="drain", min_workers=10, rescale_pause_s=30.0)
+    behind_s = 0.0
+    for _ in committed_each(1, {0: running}, rules, STEP_AT_S + 9000):
+        behind_s = max(behind_s, (running.appended - running.processed) / running.load(running.at_s))
+    assert running.workers > 10
+    assert behind_s <= 60
 
 
 @pytest.mark.simulation
