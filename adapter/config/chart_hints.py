@@ -18,13 +18,22 @@ OVERWRITTEN: Mapping[str, str] = {
     "token": "pipeline.token_file serving.snapshot_token_file serving.issuer.token_secret",
 }
 _FILE = re.compile(r"(.*[_.])?(file|kubeconfig)|.*\.(location|keytab)")  # settings, and properties of librdkafka
-# Folders of the image, of the service account and of the chart.
-_OF_THE_POD = (
+# Folders of the image, of the service account and of the chart that contain files for a source.
+_WITH_FILES = (
     "/etc/ssl",
     "/usr",
     "/run/secrets/kubernetes.io",
     "/run/secrets/backlog-adapter",
     "/var/lib/backlog-adapter",
+)
+# All folders where the chart refuses a Secret.
+USED = (
+    *_WITH_FILES,
+    "/etc/backlog-adapter",
+    "/opt/backlog-adapter",
+    "/opt/java",
+    "/run/backlog-adapter",
+    "/tmp",  # noqa: S108 - a folder of the pod
 )
 
 
@@ -41,14 +50,22 @@ def overwritten_settings(values: Mapping[str, Any], _: Config) -> list[str]:
 
 def unmounted_files(values: Mapping[str, Any], config: Config) -> list[str]:
     """A sentence for each file of a source that is in no folder of the pipeline's pod."""
-    folders = (*map(PurePosixPath, _OF_THE_POD), *_mounted_folders(values))
+    mounted = [str(folder) for folder in _mounted_folders(values)]
     found = (each for name, source in config.sources.items() for each in _files(("sources", name), source.model_dump()))
-    text = "the chart mounts nothing at {}; add its Secret to pipeline.secretMounts, as NAME: {}"
     return [
-        Fault(path, text.format(file, _in_pod(file).parent)).sentence()
+        Fault(path, f"the chart mounts nothing at {file}; {_mount(_in_pod(file), mounted)}").sentence()
         for path, file in found
-        if not any(_in_pod(file).is_relative_to(folder) for folder in folders)
+        if not any(_in_pod(file).is_relative_to(folder) for folder in (*_WITH_FILES, *mounted))
     ]
+
+
+def _mount(file: PurePosixPath, mounted: list[str]) -> str:
+    """How to mount the Secret of a file: at the folder of the file, unless the chart refuses a Secret there."""
+    text, folder = "add its Secret to pipeline.secretMounts, as NAME: ", file.parent
+    if any(folder.is_relative_to(used) or PurePosixPath(used).is_relative_to(folder) for used in (*USED, *mounted)):
+        other = "/run/secrets/NAME"
+        return f"{text}{other}, and write {other}/{file.name} here, because the pod uses {folder}"
+    return f"{text}{folder}"
 
 
 def _mounted_folders(values: Mapping[str, Any]) -> Iterator[PurePosixPath]:

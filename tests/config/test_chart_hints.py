@@ -1,11 +1,15 @@
 """Warnings about files that the chart does not mount; tests/test_cli.py has those of the command."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapter.config import parse
-from adapter.config.chart_hints import unmounted_files
+from adapter.config.chart_hints import USED, unmounted_files
+
+TEMPLATES = Path(__file__).parents[2] / "charts" / "backlog-adapter" / "templates"
 
 PROMETHEUS = "kind: prometheus, url: 'https://prom'"
 KAFKA = "kind: kafka, bootstrap_servers: 'kafka:9092'"
@@ -48,6 +52,21 @@ def test_each_file_of_a_source_has_to_be_in_a_mounted_folder(source: str, settin
 )
 def test_a_file_of_the_pod_needs_no_mount(source: str) -> None:
     assert unmounted(source) == []
+
+
+@pytest.mark.parametrize(
+    "file", ["/etc/ca.pem", "/ca.pem", "/run/ca.pem", "/var/run/ca.pem", "/opt/java/ca.pem", "/run/secrets/ca.pem"]
+)
+def test_no_mount_is_proposed_that_the_chart_refuses(file: str) -> None:
+    config = parse(f"sources: {{main: {{{PROMETHEUS}, tls: {{ca_file: {file}}}}}}}\npipeline: {{checkpoint: /c}}", "a")
+    (sentence,) = unmounted_files({}, config)
+    assert "as NAME: /run/secrets/NAME, and write /run/secrets/NAME/ca.pem here, because the pod uses /" in sentence
+
+
+def test_the_folders_that_the_chart_refuses_are_known() -> None:
+    """/var/run is a link to /run in the images."""
+    (refused,) = re.findall(r'\$used := splitList " " "(.*?)"', (TEMPLATES / "_helpers.tpl").read_text("utf-8"))
+    assert set(refused.split()) - {"/var/run"} == set(USED)
 
 
 @pytest.mark.parametrize("value", [None, "text", ["text"], {"a": None}, [{"mountPath": 1}, None]])
