@@ -144,10 +144,17 @@ def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[
     document = read(text_of(path), str(path))
     if not is_chart_values(document):
         return None
-    if faults := name_faults(document):
+    faults = name_faults(document)
+    if any("config" in fault for fault in faults):  # faults of config would follow from this one
         raise document.error(faults)
     of_values = (partial(find, document.values) for find in (overwritten_settings, unmounted_files))
-    return _check_document(chart_config(document), checks, (*hints, *of_values))
+    try:
+        config = _check_document(chart_config(document), checks, () if faults else (*hints, *of_values))
+    except ConfigError as error:
+        raise ConfigError([*document.located(faults), *error.faults]) from None
+    if faults:
+        raise document.error(faults)
+    return config
 
 
 def json_schema() -> dict[str, Any]:
