@@ -33,6 +33,7 @@ _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 _PERCENT = 100
 _MOST_LISTED = 20  # settings in a message
+_BESIDE_RULES = ("pause", "excluded_periods", "expected", "failover")
 # Examples for a value of the wrong type. Key: the type of the error, and the setting or the model.
 _EXAMPLES = {
     ("model_type", "Pause"): "{direction: both}",
@@ -112,6 +113,8 @@ def suggestion(name: object, names: Iterable[str]) -> str:
 
 def unknown(name: object, names: Collection[str]) -> str:
     """The message for a setting that does not exist."""
+    if "policy" in names and name in _BESIDE_RULES:
+        return "is no rule; move it out of rules, into its workload or fleet"
     many = len(names) > _MOST_LISTED
     listed = "; `backlog-adapter schema` lists the settings" if many else f"; expected one of {', '.join(names)}"
     return f"is not a setting here{suggestion(name, names) or listed}"
@@ -120,7 +123,8 @@ def unknown(name: object, names: Collection[str]) -> str:
 def one_of(name: object, names: Iterable[str]) -> str:
     """The message for an unknown name."""
     known = list(names)
-    return f"expected one of {', '.join(known)}, got {value_text(name)}{suggestion(name, known)}"
+    whole = next((f"; did you mean {each}?" for each in known if str(name).lower().startswith(each)), "")  # saturday
+    return f"expected one of {', '.join(known)}, got {value_text(name)}{suggestion(name, known) or whole}"
 
 
 def value_text(value: object) -> str:
@@ -194,7 +198,7 @@ def _fix(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> str:
 
 def _number_hint(text: str, name: str, setting: FieldInfo) -> str:
     """The fix for a text that looks like a number, a duration or a percentage. YAML reads 1e3 as text."""
-    if (percentage := _PERCENTAGE.fullmatch(text)) and name.endswith("_ratio"):
+    if (percentage := _PERCENTAGE.fullmatch(text)) and name.endswith(("_ratio", "times")):
         number, how = f"{float(percentage['number']) / _PERCENT:g}", f" for {text}"
     else:
         found = _QUANTITY.fullmatch(text)

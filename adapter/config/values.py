@@ -99,8 +99,10 @@ def _brokers(text: str) -> str:
     invalid = [broker for broker in brokers if not _is_broker(broker)]
     if invalid or not brokers:
         wrong = invalid[0] if invalid else text
-        completed = f"{wrong}:{_USUAL_PORT}"
-        fix = f"; write the port too, such as {completed}" if _is_broker(completed) else ""
+        plain = re.sub("^https?://|/$", "", wrong)
+        completed = f"{plain}:{_USUAL_PORT}"
+        fix = f"; write {plain}" if _is_broker(plain) else ""
+        fix = f"; write the port too, such as {completed}" if _is_broker(completed) else fix
         expected = "expected host:port, separated by commas, with ports from 1 to 65535"
         raise refusal(f"{expected}, got {_shown_address(wrong)}{fix}")
     return ",".join(brokers)  # librdkafka does not remove the blank of "a , b"
@@ -144,7 +146,8 @@ def _require_zone(value: datetime) -> datetime:
 def _minutes(value: object) -> int:
     found = re.fullmatch(_TIME_OF_DAY, value) if isinstance(value, str) else None
     if found is None:
-        raise refusal(f"expected a time of the day from 00:00 to 23:59, got {value_text(value)}")
+        fix = "; midnight is 00:00" if value == "24:00" else ""
+        raise refusal(f"expected a time of the day from 00:00 to 23:59, got {value_text(value)}{fix}")
     return 60 * int(found[1]) + int(found[2])
 
 

@@ -307,7 +307,8 @@ BROKERS = "sources.it.bootstrap_servers: expected host:port, separated by commas
 @pytest.mark.parametrize(
     ("servers", "given"),
     [
-        ("http://localhost:9092", "'http://localhost:9092'"),
+        ("http://localhost:9092", "'http://localhost:9092'; write localhost:9092 ("),
+        ("https://kafka/", "'https://kafka/'; write the port too, such as kafka:9092 ("),
         ("localhost:99999", "'localhost:99999'"),
         ("a:1,b:0", "'b:0'"),
         ("a:port", "'a:port'"),
@@ -494,6 +495,11 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
             workload("rules: {pause_up_until_s: 5}"),
             "rules.pause_up_until_s: is not a setting here; `backlog-adapter schema` lists the settings (",
             id="a hidden setting",
+        ),
+        pytest.param(
+            workload("rules: {pause: {direction: both}}"),
+            "rules.pause: is no rule; move it out of rules, into its workload or fleet (",
+            id="a setting of the workload",
         ),
         pytest.param(
             workload("rules: {down_cpu_ratio: 1.5}"),
@@ -707,7 +713,7 @@ PERIOD = "from: 22:00, to: 06:00"
         ),
         pytest.param(
             workload("excluded_periods: [{from: 24:00, to: 06:00}]"),
-            "excluded_periods[0].from: expected a time of the day from 00:00 to 23:59, got '24:00'",
+            "excluded_periods[0].from: expected a time of the day from 00:00 to 23:59, got '24:00'; midnight is 00:00",
             id="24 o'clock",
         ),
         pytest.param(
@@ -720,6 +726,11 @@ PERIOD = "from: 22:00, to: 06:00"
             workload(f"excluded_periods: [{{days: [monday], {PERIOD}}}]"),
             "excluded_periods[0].days[0]: expected one of mon, tue, wed, thu, fri, sat, sun, got 'monday'; did",
             id="a day in full",
+        ),
+        pytest.param(
+            workload(f"excluded_periods: [{{days: [Saturday], {PERIOD}}}]"),
+            "got 'Saturday'; did you mean sat?",
+            id="a long day in full",
         ),
         pytest.param(
             workload(f"excluded_periods: [{{days: mon, {PERIOD}}}]"),
@@ -766,6 +777,11 @@ PERIOD = "from: 22:00, to: 06:00"
             whole("expected: [{from: 2026-11-27T18:00:00Z, to: 2026-11-27T19:00:00Z, times: '1.5'}]"),
             "expected[0].times: expected a number, got '1.5'; write 1.5, without quotes (c",
             id="a number in quotes",
+        ),
+        pytest.param(
+            workload("expected: [{from: 2026-11-27T18:00:00Z, to: 2026-11-27T19:00:00Z, times: 150 %}]"),
+            "times: expected a number, got '150 %'; write 1.5 for 150 % (c",
+            id="a percentage",
         ),
         pytest.param(workload("failover: 1"), "workloads[0].failover: expected true or false, got 1", id="a number"),
         pytest.param(whole("failover: 'on'"), "failover: expected true or false, got 'on'", id="on, in quotes"),
