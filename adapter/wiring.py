@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 
 BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays are in Python's workers
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
-HINTS_ON_HISTORY = (needs.hints, unused_parameters, unused_matches, precedence.unread_sources)
+HINTS_ON_HISTORY = (
+    needs.hints,
+    unused_parameters,
+    unused_matches,
+    precedence.unread_sources,
+    precedence.shared_groups,
+)
 # A pause that has ended still holds in a history, and a report shows a lone price.
 HINTS = (*HINTS_ON_HISTORY, expired_times, lone_prices)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from adapter.config import AnyReading, Config, KubernetesSource, PravegaSource, TraceSource
+from adapter.config import AnyReading, Config, KafkaReading, KubernetesSource, PravegaSource, TraceSource
 from adapter.config.faults import Fault
 from adapter.core.samples import EVERY
 from adapter.sources.sample_table import names_in
@@ -52,6 +52,19 @@ def unread_sources(config: Config) -> list[str]:
     unread = [name for name, one in config.sources.items() if name not in read and not isinstance(one, TraceSource)]
     text = "no workload or fleet reads this source; name it in a `read` or a fleet, or remove it"
     return [Fault(("sources", name), text).sentence() for name in unread]
+
+
+def shared_groups(config: Config) -> list[str]:
+    """A sentence for each consumer group that two workloads read on one topic, probably after a copied entry."""
+    first: dict[tuple[str, str, str], int] = {}
+    text = "workloads[{}] reads this group and topic too, so both are sized for one backlog; correct one of them"
+    return [
+        Fault(("workloads", at, "read", number, "group"), text.format(other)).sentence()
+        for at, workload in enumerate(config.workloads)
+        for number, one in enumerate(workload.read)
+        if isinstance(one, KafkaReading)
+        and (other := min(first.setdefault((one.source, one.group, topic), at) for topic in one.topics)) != at
+    ]
 
 
 def ranks(config: Config, source: str) -> dict[str, int]:

@@ -1,9 +1,9 @@
-"""Sources that are configured and not read."""
+"""Sources that are configured and not read, and groups that are read twice."""
 
 import pytest
 
 from adapter.config import parse
-from adapter.sources.precedence import unread_sources
+from adapter.sources.precedence import shared_groups, unread_sources
 
 SOURCES = """
 sources:
@@ -33,3 +33,23 @@ def test_a_source_that_nothing_reads_is_named(entries: str, unread: list[str]) -
 
     assert [sentence.partition(": ")[0] for sentence in found] == [f"sources.{name}" for name in unread]
     assert all("no workload or fleet reads this source" in sentence for sentence in found)
+
+
+@pytest.mark.parametrize(
+    ("second", "shared"),
+    [
+        ("{source: a, group: g, topics: [u, t]}", True),
+        ("{source: a, group: g, topics: [u]}", False),
+        ("{source: a, group: h, topics: [t]}", False),
+        ("{source: b, group: g, topics: [t]}", False),
+    ],
+)
+def test_a_group_that_two_workloads_read_on_one_topic_is_named(second: str, shared: bool) -> None:
+    sources = "\n".join(f'  {name}: {{kind: kafka, bootstrap_servers: "{name}:9092"}}' for name in "ab")
+    first = "{source: a, group: g, topics: [t]}, {source: a, group: g, topics: [t]}"
+    workloads = f"workloads: [{{name: a, read: [{first}]}}, {{name: b, read: [{second}]}}]"
+    found = shared_groups(parse(f"sources:\n{sources}\n{workloads}\npipeline: {{checkpoint: /c}}", "c.yaml"))
+
+    assert [sentence.partition(" reads")[0] for sentence in found] == [
+        "workloads[1].read[0].group: workloads[0]"
+    ] * shared
