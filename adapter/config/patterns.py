@@ -49,6 +49,11 @@ class WorkloadMatch:
         namespace, _, name = workload.partition("/")
         return _fits(self.namespace, namespace) and _fits(self.name, name)
 
+    def covers(self, other: "WorkloadMatch") -> bool:
+        """Whether it surely matches all that another one matches: each pattern is the same, or matches everything."""
+        pairs = ((self.namespace, other.namespace), (self.name, other.name))
+        return all(own in (None, ".*", ".+", pattern) for own, pattern in pairs)
+
 
 def _fits(pattern: str | None, text: str) -> bool:
     return pattern is None or matcher(pattern)(text)

@@ -65,9 +65,13 @@ class RuleSources:
     shared: Layer  # the file's own
 
     def layers(self, entry: RuleEntry) -> list[Layers]:
-        """One for a workload. For a fleet, one for each match that may apply, in their order, and the rest."""
+        """One for a workload. For a fleet, one for each match that may be the first, in their order, and the rest."""
         fitting = [each for each in self.matches if each.may_match(entry)]
         if entry.workload is None:
-            matched = [Layers((each.own, entry.own, self.shared), each.match) for each in fitting]
+            matched = [
+                Layers((each.own, entry.own, self.shared), each.match)
+                for at, each in enumerate(fitting)
+                if not any(before.match.covers(each.match) for before in fitting[:at])
+            ]
             return [*matched, Layers((entry.own, self.shared))]
         return [Layers((entry.own, *(each.own for each in fitting[:1]), self.shared))]
