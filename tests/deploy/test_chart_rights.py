@@ -1,13 +1,17 @@
 """charts/backlog-adapter: what the chart's roles allow, and to whom."""
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+CHART = str(Path(__file__).parents[2] / "charts" / "backlog-adapter")
 NAME = "orders-backlog-adapter"
 Objects = dict[tuple[str, str], dict[str, Any]]
 Render = Callable[..., Objects]
+Helm = Callable[..., subprocess.CompletedProcess[str]]
 RBAC = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
 
@@ -57,6 +61,19 @@ def test_a_role_uses_a_service_account_that_exists(render: Render, role: str, de
         if kind.endswith("Binding")
         for subject in item["subjects"]
     }
+
+
+@pytest.mark.parametrize("role", ["serve", "pipeline"])
+def test_the_service_account_of_other_pods_is_not_used_by_default(helm: Helm, role: str) -> None:
+    done = helm("template", "orders", CHART, "--set", f"{role}.serviceAccount.create=false")
+    assert f"{role}.serviceAccount.name is required without {role}.serviceAccount.create: " in done.stderr
+
+
+def test_an_api_version_is_no_scale_target(helm: Helm) -> None:
+    done = helm("template", "orders", CHART, "--set", "rbac.extraScaleTargets={flink.apache.org/v1beta1}")
+    assert (
+        "rbac.extraScaleTargets: expected GROUP/RESOURCE, got the API version flink.apache.org/v1beta1; " in done.stderr
+    )
 
 
 def test_a_service_account_has_the_annotations_of_a_workload_identity(render: Render) -> None:

@@ -11,7 +11,10 @@ app.kubernetes.io/component: {{ last . }}
 
 {{- define "backlog-adapter.serviceAccount" -}}
 {{- $account := (index (first .).Values (last .)).serviceAccount -}}
-{{ $account.name | default ($account.create | ternary (include "backlog-adapter.roleName" .) "default") }}
+{{- if not (or $account.name $account.create) -}}
+{{- fail (printf "%s.serviceAccount.name is required without %s.serviceAccount.create: an account of its own, because other pods use default" (last .) (last .)) -}}
+{{- end -}}
+{{ $account.name | default (include "backlog-adapter.roleName" .) }}
 {{- end }}
 
 {{- define "backlog-adapter.image" -}}
