@@ -35,6 +35,7 @@ OnError = Callable[[KafkaError], None]
 Open = Callable[[str, KafkaSource, OnError], client.AdminClient]  # with the name of the source
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
+_METADATA_AGE_MS = 15_000  # a tick by default
 
 
 def check(config: Config) -> list[str]:
@@ -189,6 +190,9 @@ def _open_client(name: str, properties: Mapping[str, str], on_error: OnError) ->
     configuration: dict[str, Any] = {
         "client.id": "backlog-adapter",
         "log_level": 0,  # librdkafka writes to stderr and bypasses every logger; on_error receives its errors
+        # describe_cluster waits for the broker that is the controller in the client's metadata. If it is lost, only new
+        # metadata have another one, and librdkafka renews them every 5 minutes by default.
+        "topic.metadata.refresh.interval.ms": _METADATA_AGE_MS,
         **properties,
         "error_cb": on_error,
     }

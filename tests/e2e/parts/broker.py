@@ -1,4 +1,4 @@
-"""A Kafka broker (KRaft, one node)."""
+"""A Kafka broker (KRaft), alone or beside another one."""
 
 import base64
 import uuid
@@ -10,11 +10,12 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from bench.tool_folder import tools
 from parts.process import HOST, Process, free_port, until
 
+_CLUSTER_ID = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 _SETTINGS = """\
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@{host}:{controller}
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
+process.roles={roles}
+node.id={node}
+controller.quorum.voters=1@{controller}
+listeners={listeners}
 advertised.listeners=PLAINTEXT://{host}:{port}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
@@ -44,12 +45,21 @@ appender.console.layout.pattern=%d %p %c %m%n
 class Broker(Process):
     """Restarts on the same ports and data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, first: "Broker | None" = None) -> None:
+        """first: the broker whose cluster this one joins."""
         port = free_port()
+        self._node = 2 if first else 1
+        self._controller: str = first._controller if first else f"{HOST}:{free_port()}"
+        listeners = [f"PLAINTEXT://{HOST}:{port}", *([] if first else [f"CONTROLLER://{self._controller}"])]
         self.bootstrap_servers = f"{HOST}:{port}"
         folder.mkdir(parents=True)
         settings = folder / "server.properties"
-        settings.write_text(_SETTINGS.format(host=HOST, port=port, controller=free_port(), folder=folder))
+        settings.write_text(
+            _SETTINGS.format(
+                roles="broker" if first else "broker,controller", node=self._node, controller=self._controller,
+                listeners=",".join(listeners), host=HOST, port=port, folder=folder,
+            )
+        )  # fmt: skip
         (folder / "log4j2.properties").write_text(_LOGGING)
         jars = tools() / "kafka-4.3.1" / "libs" / "*"
         self._java = [
@@ -61,19 +71,18 @@ class Broker(Process):
         super().__init__("broker", [*self._java, "kafka.Kafka", settings], folder)
 
     def _format(self) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         settings = self.folder / "server.properties"
         # With `=`, because the name of one cluster in 64 begins with a hyphen.
-        arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings]
+        arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={_CLUSTER_ID}", "-c", settings]
         with Process("format", [*self._java, *arguments], self.folder) as process:
             assert process.child.wait(180) == 0, process.log.read_text()
 
     def start(self) -> None:
-        """Formats the storage once, and returns when the broker answers."""
+        """Formats the storage once, and returns when the broker and those before it are in the cluster."""
         if not (self.folder / "data").is_dir():
             self._format()
         super().start()
-        self.ready(lambda: self._admin.list_topics(timeout=2).brokers)
+        self.ready(lambda: len(self._admin.list_topics(timeout=2).brokers) >= self._node)
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Returns when the topic exists."""
