@@ -32,6 +32,11 @@ class ScaleTarget:
     name: str
 
     @property
+    def versioned_kind(self) -> tuple[str, str]:
+        """The API version and the kind."""
+        return self.api_version, self.kind
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """What each version of its API calls the same object."""
         return self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any, TypeVar
@@ -78,7 +78,7 @@ class _Kinds(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True, rename="camel"):
-    preferred_version: dict[str, str]
+    preferred_version: dict[str, str] = {}
 
 
 class KubernetesReader:
@@ -97,7 +97,7 @@ class KubernetesReader:
         self._get = get
         self._stamps = file_stamps((settings.kubeconfig, _CA_FILE))
         self._deadline_at_s = 0.0
-        self._resources: dict[tuple[str, str], tuple[str, str]] = {}
+        self._paths: dict[tuple[str, str], str] = {}  # by API version and kind
         self._targets_with_replicas: set[ScaleTarget] = set()  # their scale subresource has shown existing replicas
         self._logged_faults: set[str] = set()
 
@@ -150,8 +150,11 @@ class KubernetesReader:
                     scales[target] = scale_of(item)
         self._targets_with_replicas &= targets
         others = list(targets - apps)
+        kinds = {target.versioned_kind for target in others}
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            return scales | dict(zip(others, pool.map(self._scale, others), strict=True))
+            paths = {kind: pool.submit(self._path, *kind) for kind in kinds}
+            found = pool.map(lambda target: self._scale(target, paths[target.versioned_kind]), others)
+            return scales | dict(zip(others, found, strict=True))
 
     def _workers(self, kind: str, namespaces: list[str]) -> Iterator[Mapping[str, Any]]:
         if len(namespaces) > _MOST_LISTS:
@@ -160,17 +163,16 @@ class KubernetesReader:
         for namespace in namespaces:
             yield from self._list(f"/apis/apps/v1/namespaces/{namespace}/{_APPS[kind]}")
 
-    def _scale(self, target: ScaleTarget) -> Scale | str:
+    def _scale(self, target: ScaleTarget, path: Future[str]) -> Scale | str:
         """The scale subresource of one object of any kind. No answer or a refusal is the fault of this object alone."""
         if time.monotonic() >= self._deadline_at_s:
             return self._no_answer(f"the requests before that of {target} took too long")
         try:
-            root, resource = self._resource(target)
-            path = f"{root}/namespaces/{target.namespace}/{resource}/{target.name}/scale"
-            return self._with_known_workers(target, self._request(SubresourceScale, path).scale)
+            of_object = f"{path.result().format(namespace=target.namespace)}/{target.name}/scale"
+            return self._with_known_workers(target, self._request(SubresourceScale, of_object).scale)
         except RefusedError as refused:
             if refused.status == HTTPStatus.NOT_FOUND:
-                self._resources.pop((target.api_version, target.kind), None)  # another version may be the preferred one
+                self._paths.pop(target.versioned_kind, None)  # another version may be the preferred one
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
             return _message(refused)
         except urllib3.exceptions.HTTPError as error:
@@ -187,20 +189,19 @@ class KubernetesReader:
             self._targets_with_replicas.add(target)
         return scale if target in self._targets_with_replicas else Scale(scale.spec_workers)
 
-    def _resource(self, target: ScaleTarget) -> tuple[str, str]:
-        """The path of the version of a kind, and its resource name; cached until an object is missing."""
-        key = (target.api_version, target.kind)
-        if key not in self._resources:
-            self._resources[key] = self._discover(target)
-        return self._resources[key]
+    def _path(self, api_version: str, kind: str) -> str:
+        """The path of the objects of a kind, with `{namespace}`; cached until an object is missing."""
+        if (api_version, kind) not in self._paths:
+            self._paths[api_version, kind] = self._discover(api_version, kind)
+        return self._paths[api_version, kind]
 
-    def _discover(self, target: ScaleTarget) -> tuple[str, str]:
+    def _discover(self, api_version: str, kind: str) -> str:
         """In the version that the group prefers, as the HPA controller does: that of an HPA may no longer be served."""
-        for version in (self._preferred_version(target.api_version), target.api_version):
+        for version in dict.fromkeys((self._preferred_version(api_version), api_version)):
             for each in self._request(_Kinds, _root(version)).resources:
-                if each.kind == target.kind and "/" not in each.name:
-                    return _root(version), each.name
-        raise RefusedError(HTTPStatus.NOT_FOUND, _root(target.api_version), f"no kind {target.kind}")
+                if each.kind == kind and "/" not in each.name:
+                    return f"{_root(version)}/namespaces/{{namespace}}/{each.name}"
+        raise RefusedError(HTTPStatus.NOT_FOUND, _root(api_version), f"no kind {kind}")
 
     def _preferred_version(self, api_version: str) -> str:
         group, slash, _ = api_version.partition("/")

@@ -161,6 +161,39 @@ def test_a_kind_that_the_preferred_version_lacks_is_read_in_the_version_of_its_h
     assert of(seen(reader(server)), "shop/clicks")["spec_workers"] == 4.0
 
 
+def hpas_of(server: ApiServer, targets: list[dict[str, str]]) -> None:
+    """Let the server have one HPA for each scale target, and no other."""
+    [clicks] = [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "clicks"]
+    many = [copy.deepcopy(clicks) for _ in targets]
+    for item, target in zip(many, targets, strict=True):
+        item["metadata"]["name"], item["spec"]["scaleTargetRef"] = target["name"], target
+    server.answers[HPAS] = {"metadata": {}, "items": many}
+
+
+def test_a_missing_target_costs_one_discovery_of_its_kind_in_a_tick() -> None:
+    server = ApiServer()
+    [clicks] = [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "clicks"]
+    target = clicks["spec"]["scaleTargetRef"]
+    hpas_of(server, [{**target, "name": f"clicks-{number}"} for number in range(40)])
+    for number in range(40):
+        server.answers[CLICKS_SCALE.replace("clicks", f"clicks-{number}")] = {"status": 404, "reason": "Not Found"}
+    source = reader(server)
+    for _ in range(3):
+        server.requests.clear()
+        seen(source)
+        assert sum(path.endswith("/scale") for path in server.requests) == 40
+        assert server.requests.count("/apis/flink.example.org") == 1
+        assert server.requests.count("/apis/flink.example.org/v1beta1") == 1
+
+
+def test_a_target_of_the_core_api_group() -> None:
+    server = ApiServer()
+    hpas_of(server, [{"apiVersion": "v1", "kind": "ReplicationController", "name": "clicks"}])
+    server.answers["/api/v1"] = {"resources": [{"name": "replicationcontrollers", "kind": "ReplicationController"}]}
+    server.answers["/api/v1/namespaces/shop/replicationcontrollers/clicks/scale"] = server.answers[CLICKS_SCALE]
+    assert of(seen(reader(server)), "shop/clicks")["spec_workers"] == 4.0
+
+
 def test_many_namespaces_are_one_list_of_the_cluster() -> None:
     server = ApiServer()
     [orders] = [item for item in RECORDED[HPAS]["items"] if item["metadata"]["name"] == "orders"]
