@@ -11,6 +11,7 @@ from adapter.backtest.history import HistoryError
 from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, gaps, interpolate
 from adapter.backtest.trace import PEAK_MEAN_S, Trace, peak, resample
+from adapter.core.formatting import rate
 from adapter.core.rates import Mask
 from adapter.core.rules import UNTIL_MEASURED, Rules
 from adapter.core.samples import Array
@@ -58,13 +59,13 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
         raise HistoryError(f"{timeline.workload}: expected at least {PEAK_MEAN_S:g} s of history, got {length_s:g} s")
     rules = _within_hpa(timeline, rules)
     capacity = _capacity(timeline, rules)
-    rate = _input(timeline)
+    input_rate = _input(timeline)
     found = rescales(timeline, capacity.value, rules.scaling_exponent)
     start, warm_up, first = _worker_start(found, rules), _warm_up(found), _warm_up_ratio(found)
     up, down, partitions = _pause(found, rules, up=True), _pause(found, rules, up=False), _partitions(timeline)
     late = _configured_estimate("metric delay", value_or_default(rules, "metric_delay_s"), "s", _NO_DELAY)
     profile = replace(
-        _profile(timeline, rules, (rate / capacity.value) ** (1 / rules.scaling_exponent), found),
+        _profile(timeline, rules, (input_rate / capacity.value) ** (1 / rules.scaling_exponent), found),
         worker_capacity_records_per_s=capacity.value,
         start_s=start.value,
         pause_up_s=up.value,
@@ -79,7 +80,7 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(timeline))
     return CalibratedJob(
         profile=profile,
-        rate_records_per_s=rate,
+        rate_records_per_s=input_rate,
         estimates=estimates,
         rules=rules,
     )
@@ -126,7 +127,7 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
             observations=int(clean.sum()),
             source="highest throughput of a worker: a lower bound",
             note=(
-                f"A worker carries at least {most:.4g} records/s. Its capacity is unknown, because the job never had a "
+                f"A worker carries at least {rate(most)}. Its capacity is unknown, because the job never had a "
                 "backlog and reports no utilization. The simulated policies may need fewer workers. Set "
                 "worker_capacity_records_per_s if you know the capacity."
             ),

@@ -107,9 +107,8 @@ def _duplicates(given: Given) -> Iterator[Fault]:
         name = fleet.get("name")
         if isinstance(name, str) and first.setdefault(name, at) != at:
             yield Fault(("fleets", at, "name"), f"{name} is already the name of fleets[{first[name]}]; choose another")
-        groups, namespace = fleet.get("groups"), fleet.get("namespace", _NAMESPACE)
-        found = (str(fleet.get("source")), str(groups), str(namespace))
-        if isinstance(groups, str) and first.setdefault(found, at) != at:
+        found = (fleet.get("source"), fleet.get("groups"), fleet.get("namespace", _NAMESPACE))
+        if all(isinstance(each, str) for each in found) and first.setdefault(found, at) != at:
             text = f"fleets[{first[found]}] finds the same groups; change groups or namespace, or remove a fleet"
             yield Fault(("fleets", at, "groups"), text)
 

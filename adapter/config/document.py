@@ -17,7 +17,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 MOST_MERGED_KEYS = 1_000_000  # 10 000 workloads that each merge 100 keys
 _CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 reads 22:00 as 22 * 60
 # Helm writes 0.00005 as 5e-05, which YAML 1.1 reads as text.
-_EXPONENT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+e[-+][0-9]+$"))
+_EXPONENT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+e-[0-9]+$"))
 
 
 class _Loader(yaml.SafeLoader):

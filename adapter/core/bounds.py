@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any, Self
 
-from adapter.core.formatting import count, counted, share, soon, times, workers
+from adapter.core.formatting import counted, share, soon, times, workers
 from adapter.core.policies import POLICIES, policy_of
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def _partition_count(d: "Decision") -> str:
 
 
 def _memory(d: "Decision") -> str:
-    more = f" or more, and {count(d.max_workers)} is the maximum" if d.min_workers == d.max_workers else ""
-    return f"; the memory for {_partition_count(d)} requires {workers(d.min_workers)}{more}"
+    least = "at least " if d.min_workers == d.max_workers else ""  # the maximum may be too low for the memory
+    return f"; the memory for {_partition_count(d)} requires {least}{workers(d.min_workers)}"
 
 
 class Bound(StrEnum):

@@ -78,7 +78,7 @@ class _Replicas(msgspec.Struct, frozen=True):
 
 
 class SubresourceScale(msgspec.Struct, frozen=True):
-    """The scale of any kind but those of `scale_of`, which another API server than Kubernetes' own may answer."""
+    """The scale subresource of a kind that is not in apps/v1. An aggregated API server may answer it."""
 
     spec: _Replicas = _Replicas()
     status: _Replicas = _Replicas()

@@ -102,7 +102,7 @@ def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
 
     assert result.value == pytest.approx(60, rel=0.01)
     assert "lower bound" in result.source
-    assert note.startswith("A worker carries at least 60")
+    assert note.startswith("A worker carries at least 60/s. ")
     assert "may need fewer workers" in note
 
 

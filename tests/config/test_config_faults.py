@@ -478,6 +478,11 @@ def test_a_fault_of_workloads_and_fleets_is_one_sentence(text: str, sentence: st
     assert sentence in refusal_of(text)
 
 
+def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
+    fleets = "fleets: [{name: a, source: kafka, groups: a}, {name: b, source: kafka, groups: a, namespace: two}]"
+    assert len(parse(whole(fleets), "c.yaml").fleets) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

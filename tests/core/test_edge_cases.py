@@ -470,7 +470,7 @@ def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_f
     assert soonest_s <= up_s - down_s <= latest_s
 
 
-def test_removed_workers_that_still_exist_are_not_said_to_start():
+def test_removed_workers_that_still_exist_do_not_start():
     stopping = [tick(at_s, job(**counts(8) | flow(at_s) | {"workers": 10.0})) for at_s in range(75, 106, 15)]
     assert sentence(last([*always(60), *stopping])) == (
         "Holding 8 workers: more workers exist than the desired 8; waiting for them to stop"

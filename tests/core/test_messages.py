@@ -524,7 +524,7 @@ def test_an_idle_job_needs_no_partitions():
 def test_memory_that_requires_more_than_the_maximum_is_named():
     ticks = [tick(at_s, job(**counts() | flow(at_s), partitions=1000)) for at_s in range(0, 61, 15)]
     text = sentence(last(ticks, book(max_partitions_per_worker=20, max_workers=20)))
-    assert text.endswith("; the memory for 1 000 partitions requires 20 workers or more, and 20 is the maximum")
+    assert text.endswith("; the memory for 1 000 partitions requires at least 20 workers")
 
 
 def test_an_hpa_that_is_off_is_not_waited_for():

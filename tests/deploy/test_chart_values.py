@@ -341,6 +341,8 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
         ("4g", "6Gi", False),
         ("1500m", "1.6Gi", False),
         ("4g", "0.01Ti", False),
+        ("1g", "536870912", True),
+        ("1g", "5e8", True),
     ],
 )
 def test_a_heap_larger_than_the_limit_is_refused(helm: Helm, heap: str, limit: str, is_refused: bool) -> None:
