@@ -73,7 +73,8 @@ def headroom_advice(run: PolicyRun, target_s: float) -> str:
     if overload <= 1:
         return (
             f"{within}. {run.rescales} rescales ({run.pause_s:.0f} s of pause) and the catching up after them cause "
-            "the rest. Fewer rescales would help: with drain, raise rescale_worth_s."
+            "the rest. Fewer rescales would help: with drain, raise rescale_worth_s. If a longer backlog time is "
+            "acceptable, set backlog_time_target_s."
         )
     return (
         f"{within}. For minutes at a time the input exceeds the capacity of the workers by {overload - 1:.0%}: raise "

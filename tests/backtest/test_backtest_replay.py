@@ -166,7 +166,7 @@ def run(rate: float, carried: float, waits_s: float) -> PolicyRun:
     [
         pytest.param(900, 1000, 10, "below 60 s for 100.00% of the simulated time.$", id="it keeps the target"),
         pytest.param(1200, 1000, 10, "for 100.00% of the simulated time.$", id="above capacity, but not late"),
-        pytest.param(900, 1000, 90, "Fewer rescales would help: with drain, raise", id="late from pauses alone"),
+        pytest.param(900, 1000, 90, "raise rescale_worth_s. If a longer backlog time is", id="late from pauses alone"),
         pytest.param(1180, 1000, 90, "by 18%: raise min_workers, or with drain raise min_spare_workers", id="too few"),
     ],
 )
