@@ -269,8 +269,8 @@ def _commits(group: str, topic: str, offsets: Offsets) -> dict[int, int]:
 
 def _no_commit(group: str, where: str) -> str:
     return (
-        f"group {group} has no committed offset on {where}: it has not run yet, or it does not commit to Kafka "
-        "(Flink commits on checkpoints, Spark never)"
+        f"group {group} has no committed offset on {where}: it has not run yet, its offsets have expired "
+        "(offsets.retention.minutes), or it does not commit to Kafka (Flink commits on checkpoints, Spark never)"
     )
 
 

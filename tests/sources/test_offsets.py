@@ -125,8 +125,8 @@ def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -
     [
         pytest.param(
             {"committed": {"orders": {}}},
-            "group orders has no committed offset on topic orders: it has not run yet, or it does not commit to Kafka "
-            "(Flink commits on checkpoints, Spark never)",
+            "group orders has no committed offset on topic orders: it has not run yet, its offsets have expired "
+            "(offsets.retention.minutes), or it does not commit to Kafka (Flink commits on checkpoints, Spark never)",
             id="a group without any commit",
         ),
         pytest.param(
