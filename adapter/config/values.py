@@ -18,6 +18,7 @@ _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _MEMORY = r"[1-9][0-9]*[kmgt]"
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as in Kubernetes
 _RESERVED_LABELS = ("workload", "stage")  # labels that the adapter adds
@@ -130,10 +131,14 @@ def _memory(text: str) -> str:
 def _instant(value: object) -> object:
     if not isinstance(value, str):
         return value
+    expected = f"expected a time such as 2026-01-31T18:00:00Z, got {value_text(value)}"
     try:
-        return datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(value)
     except ValueError as error:
-        raise refusal(f"expected a time such as 2026-01-31T18:00:00Z, got {value_text(value)}") from error
+        raise refusal(expected) from error
+    if moment.tzinfo is not None and not _RFC_3339.fullmatch(value):  # helm accepts no other form
+        raise refusal(f"{expected}; write {moment.isoformat()}")
+    return moment
 
 
 def _require_zone(value: datetime) -> datetime:

@@ -436,6 +436,16 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         pytest.param(
             workload("pause: {direction: up, until: tomorrow}"), "pause.until: expected a time such as", id="tomorrow"
         ),
+        pytest.param(
+            workload("pause: {direction: up, until: 2027-11-26T06:00+01:00}"),
+            "got '2027-11-26T06:00+01:00'; write 2027-11-26T06:00:00+01:00 (c",
+            id="a time without seconds",
+        ),
+        pytest.param(
+            workload("pause: {direction: up, until: 2027-11-26 06:00:00Z}"),
+            "got '2027-11-26 06:00:00Z'; write 2027-11-26T06:00:00+00:00 (c",
+            id="a time as YAML writes it",
+        ),
         pytest.param(fleet("source: kafak, groups: a"), "fleets[0].source: expected one of", id="a fleet of nowhere"),
         pytest.param(
             fleet("source: k8s"), "source: expected a source of kind prometheus or kafka, got k8s", id="of k8s"
