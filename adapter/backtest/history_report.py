@@ -113,7 +113,9 @@ def write_trace_report(traces: Sequence[Trace], grid: Grid, options: ReportOptio
     for trace, profile, delay_s in product(traces, grid.profiles, grid.delays_s):
         fitted = grid.profile(trace, profile)
         delayed = fitted if delay_s is None else replace(fitted, metric_delay_s=delay_s)
-        sentence = f"Size of the job: {assumption(trace, profile, grid.worker_capacity_records_per_s)}."
+        hours = len(trace.rate) * trace.step_s / 3600
+        size = assumption(trace, profile, grid.worker_capacity_records_per_s)
+        sentence = f"Length of the load: {hours:.1f} h. Size of the job: {size}."
         section = sections.trace_section(trace, delayed, grid.policies, grid.seeds[0], sentence)
         made.append(replace(section, prices=options.prices))
     page = Report(title="Backtest", sections=tuple(made), currency=options.currency, notes=(_LATENESS,))

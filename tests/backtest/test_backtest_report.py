@@ -376,6 +376,7 @@ def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
     hours = np.ceil(1.2 * peak_workers)
     assert (rows_of(scores)[0]["worker_hours"], rows_of(scores)[0]["cost"]) == (f"{hours:g}", f"{hours:g}")
     assert expected in page.read_text()
+    assert "Length of the load: 1.0 h." in page.read_text()
     (sentence,) = command.assumptions((load,), grid)
     assert sentence.startswith("shop, consumer-group: a worker carries")
     assert expected in sentence

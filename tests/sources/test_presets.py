@@ -63,6 +63,13 @@ def test_s1_10_s1_11_s1_14_have_a_preset_with_the_published_metrics() -> None:
     assert "1 - avg by ($by) (flink_taskmanager_job_task_idleTimeMsPerSecond{" in signals["utilization_ratio"]
 
 
+@pytest.mark.parametrize("name", [name for name in presets.names() if name != "spark"])
+def test_the_label_of_each_preset_is_documented(name: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "sources.md").read_text("utf-8")
+    (paragraph,) = [each for each in text.split("\n\n") if each.startswith("`match` selects the series")]
+    assert f"`{presets.load(name).workload_label}`" in paragraph
+
+
 @pytest.mark.parametrize("name", presets.names())
 @pytest.mark.parametrize("match", ["", 'a="b"', 'a=~"b|c",d="e"'])
 def test_every_query_of_every_preset_parses_and_keeps_the_workload(name: str, match: str) -> None:
