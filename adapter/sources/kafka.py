@@ -36,6 +36,13 @@ Open = Callable[[str, KafkaSource, OnError], client.AdminClient]  # with the nam
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
 _METADATA_AGE_MS = 15_000  # a tick by default
+_SECURITY_NAMES = ("security.protocol", "sasl.mechanism", "sasl.mechanisms")
+_PLACEHOLDERS = {  # what a missing properties file may say
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "unknown",
+    "sasl.password": "unknown",
+}
 
 
 def check(config: Config) -> list[str]:
@@ -169,13 +176,16 @@ class KafkaReader:
 def _check(name: str, settings: KafkaSource) -> None:
     """Raises SourceError for properties that librdkafka refuses.
 
-    Files may exist only where the pipeline runs; without one of them, librdkafka cannot check the security settings.
+    Files may exist only where the pipeline runs. Without one of them, librdkafka cannot check the security settings
+    together, but it still knows the names of protocols and mechanisms.
     """
     mounted = exists(settings.properties_file)
     properties = merge(name, settings if mounted else settings.model_copy(update={"properties_file": None}))
     if mounted and all(exists(value) for key, value in properties.items() if key.endswith(".location")):
         _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
     else:
+        security = {key: value for key, value in properties.items() if key in _SECURITY_NAMES}
+        _open_client(name, {**_PLACEHOLDERS, **security}, lambda error: None)
         properties = {**properties, "security.protocol": "plaintext"}
     _open_client(name, properties, lambda error: None)  # without an address, it connects to nothing
 

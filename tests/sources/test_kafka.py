@@ -445,6 +445,21 @@ def test_a_file_that_is_only_where_the_pipeline_runs_hides_no_fault_of_the_other
     ]
 
 
+MISSPELT_NAMES = {
+    "a protocol": ("security.protocol: sasl_sll", "sasl_sll"),
+    "a mechanism": ("security.protocol: sasl_ssl, sasl.mechanism: SCRAM-SHA-521", "SCRAM-SHA-521"),
+    "a mechanism, where the file has the protocol": ("sasl.mechanisms: SCRAM-SHA-521", "SCRAM-SHA-521"),
+}
+
+
+@pytest.mark.parametrize(("properties", "misspelt"), MISSPELT_NAMES.values(), ids=MISSPELT_NAMES)
+def test_an_absent_properties_file_hides_no_misspelt_name(properties: str, misspelt: str) -> None:
+    absent = f", properties_file: /nowhere/kafka.properties, properties: {{{properties}}}"
+    [sentence] = check(configured(absent))
+    assert sentence.startswith("sources.main.properties: not accepted by librdkafka: ")
+    assert misspelt in sentence
+
+
 def test_a_missing_properties_file_is_an_error_of_the_source_with_its_fix() -> None:
     source = KafkaReader("main", SETTINGS.model_copy(update={"properties_file": "/nowhere/kafka.properties"}), MANY)
     with pytest.raises(SourceError) as refused:
