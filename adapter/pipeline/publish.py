@@ -31,6 +31,10 @@ BATCH_ENDS_WITHIN_S = 10.0  # most take one or two seconds; a longer one is inte
 log = structlog.get_logger(__name__)
 
 
+class ClosedError(Exception):
+    """A batch began or ended after the publisher was closed."""
+
+
 class Publisher:
     """Publishes each batch of the streaming query. Its attributes are metrics of the last tick."""
 
@@ -51,19 +55,23 @@ class Publisher:
         self.failed_shards = 0  # shards with a tick that raised an error
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Publish a batch, unless the publisher is closed. Spark calls this by foreachBatch."""
-        if not self._open:
-            return
+        """Publish a batch. Spark calls this by foreachBatch. Raises ClosedError, so that Spark repeats the batch."""
+        self._require_open()
         self.has_batch = True
         self._idle.clear()
         try:
             # The only action on the batch: a second one would repeat the computation, a partial one fail the commit.
+            # Without one, Spark (4.3) commits the batch without its state, and no later start can continue the stream.
             shards = batch.toArrow().to_pylist()
             with self._lock:
-                if self._open and shards:  # the first batch may be empty
-                    self._take(shards)
+                self._require_open()
+                self._take(shards)
         finally:
             self._idle.set()
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise ClosedError("the publisher is closed; the batch is repeated")
 
     def close(self, batch_ends_within_s: float = BATCH_ENDS_WITHIN_S) -> None:
         """Stop publishing, after a batch that is in progress, unless it hangs."""

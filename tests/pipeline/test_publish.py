@@ -14,7 +14,7 @@ from adapter.core.rules import Rules
 from adapter.core.state import EMPTY
 from adapter.pipeline.fold import fold_ticks
 from adapter.pipeline.packing import pack_decisions
-from adapter.pipeline.publish import Publisher
+from adapter.pipeline.publish import ClosedError, Publisher
 from adapter.pipeline.shards import shard_of
 from adapter.serving.snapshots.snapshot import Snapshot, decode, encode
 
@@ -91,11 +91,6 @@ def test_a_new_stream_may_publish_ticks_before_the_newest_of_the_last_one(
     assert [snapshot.at_s for snapshot in published] == [9_000, 30]
 
 
-def test_an_empty_first_batch_publishes_nothing(publisher: Any, published: list[Snapshot]) -> None:
-    publisher(Batch(), 0)
-    assert published == []
-
-
 def test_a_shard_without_decisions_does_not_block_the_others(publisher: Any, published: list[Snapshot]) -> None:
     batch = Batch(30)
     batch.rows.append({"shard": 5, "at": 30, "decisions": None, "faults": 1})
@@ -111,14 +106,13 @@ def test_a_batch_without_decisions_is_an_empty_snapshot(publisher: Any, publishe
     assert len(published[0].entries) == 0
 
 
-def test_a_stopped_publisher_publishes_nothing_until_it_is_opened_again(
-    publisher: Any, published: list[Snapshot]
-) -> None:
+def test_a_closed_publisher_refuses_a_batch_until_it_is_opened_again(publisher: Any, published: list[Snapshot]) -> None:
     publisher.close()
-    publisher(Batch(30), 7)
+    with pytest.raises(ClosedError):
+        publisher(Batch(30), 7)
     publisher.open()
-    publisher(Batch(45), 8)
-    assert [snapshot.at_s for snapshot in published] == [45]
+    publisher(Batch(30), 7)
+    assert [snapshot.at_s for snapshot in published] == [30]
 
 
 def test_a_tick_whose_publication_failed_is_published_when_it_is_repeated(tmp_path: Path) -> None:
@@ -154,8 +148,15 @@ def test_a_workload_has_the_age_limit_and_the_window_of_its_rules(publisher: Any
 
 
 def test_a_batch_that_hangs_does_not_block_close(publisher: Any, published: list[Snapshot]) -> None:
-    batch = Hanging(30)
-    computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
+    batch, refused = Hanging(30), []
+
+    def compute() -> None:
+        try:
+            publisher(batch, 7)
+        except ClosedError as error:
+            refused.append(error)
+
+    computing = threading.Thread(target=compute, daemon=True)
     computing.start()
     assert batch.begun.wait(10)
     closing = threading.Thread(target=publisher.close, args=(0.0,), daemon=True)
@@ -164,6 +165,7 @@ def test_a_batch_that_hangs_does_not_block_close(publisher: Any, published: list
     assert not closing.is_alive()
     batch.free.set()
     computing.join(10)
+    assert refused, "Spark repeats the batch"
     assert published == [], "what comes after the end is not published"
     publisher.open()
     publisher(Batch(45), 8)
@@ -171,8 +173,15 @@ def test_a_batch_that_hangs_does_not_block_close(publisher: Any, published: list
 
 
 def test_close_waits_for_a_batch_in_progress(publisher: Any, published: list[Snapshot]) -> None:
-    batch = Hanging(30)
-    computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
+    batch, refused = Hanging(30), []
+
+    def compute() -> None:
+        try:
+            publisher(batch, 7)
+        except ClosedError as error:
+            refused.append(error)
+
+    computing = threading.Thread(target=compute, daemon=True)
     computing.start()
     assert batch.begun.wait(10)
     closing = threading.Thread(target=publisher.close, args=(60.0,), daemon=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream
+from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream, decisions, plain_fold, spans
 
 from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import Session
@@ -105,3 +105,23 @@ def test_a_stream_that_cannot_be_continued_is_set_aside_after_three_failures(
     assert "all workloads warm up" in logged
     assert str(folder / "stream.bad") in logged
     assert (folder / "stream.bad" / "offsets").is_dir()
+
+
+def test_a_batch_of_a_closed_publisher_is_repeated_with_its_state(spark: Session, stream: Stream) -> None:
+    stream.arrived = SimpleQueue()
+    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=FIRST_TICK_WITHIN_S)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
+    job.start(threading.Event())
+    try:
+        first = stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
+        job.publisher.close()  # as at a stop or a restart, while the query still runs
+        while job.restarts == 0:
+            time.sleep(0.05)
+        last = stream.arrived.get(timeout=FIRST_TICK_WITHIN_S)
+    finally:
+        job.stop()
+    assert job.restarts == 1
+    assert not (Path(stream.plan.config.pipeline.checkpoint) / "stream.bad").exists()
+    begin_s = spans(stream.folder)[0][0]
+    assert decisions(last) == plain_fold(begin_s, int(last.at_s))[int(last.at_s)]
+    assert last.at_s > first.at_s
