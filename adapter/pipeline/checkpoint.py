@@ -35,8 +35,8 @@ _FIXES = {
     errno.EROFS: "mount its volume for writing, or choose another folder",
     errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
 }
-# In the causes of failures that can end while the stream stays: of the volume, and of the machine.
-_FILES = (errno.EIO, errno.EMFILE, errno.ENFILE)
+# Texts of failures that may pass, so that the stream can continue later: of the volume and of the machine.
+_FILES = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE)
 _TRANSIENT = (*(os.strerror(code) for code in (*_FIXES, *_FILES)), "OutOfMemoryError", "Python worker ")
 _STATE = "[CANNOT_LOAD_STATE_STORE"  # Spark's class of errors
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s

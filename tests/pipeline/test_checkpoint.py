@@ -111,6 +111,8 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
         pytest.param("OSError: cannot publish", True, False, id="a failed batch"),
         pytest.param("java.io.IOException: No space left on device", False, False, id="a full volume"),
         pytest.param("java.io.IOException: Input/output error", False, False, id="a volume that fails"),
+        pytest.param("java.io.IOException: Stale file handle", False, False, id="a network volume that was replaced"),
+        pytest.param("java.io.IOException: Connection timed out", False, False, id="a network volume without answer"),
         pytest.param("java.lang.OutOfMemoryError: Java heap space", False, False, id="too little memory"),
         pytest.param("Python worker failed to connect back.", False, False, id="a slow machine"),
     ],
