@@ -175,8 +175,10 @@ class Pipeline(Model):
     """The process that makes the decisions."""
 
     checkpoint: Text = Field(description="Directory of the state, on a persistent volume.")
-    cores: int = Field(default=2, ge=1, description="Threads of local Spark; two are enough for 1 000 workloads.")
-    memory: Memory = Field(default="1g", description="Memory of Spark's JVM, such as 1g or 1500m.")
+    cores: int = Field(
+        default=2, ge=1, le=256, description="Threads of local Spark; two are enough for 1 000 workloads."
+    )
+    memory: Memory = Field(default="1g", description="Memory of Spark's JVM, such as 1g or 1500m; at least 512m.")
     host: Host = "::"
     port: int = Field(
         default=_PIPELINE_PORT, ge=0, le=65535, description="Port of snapshots and metrics; 0 selects a free port."

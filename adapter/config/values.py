@@ -18,6 +18,7 @@ _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _MEMORY = r"[1-9][0-9]*[kmgt]"
+_LEAST_MEMORY = 512 << 20  # bytes; Spark refuses 400m
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _TIME_OF_DAY = r"([01]?[0-9]|2[0-3]):([0-5][0-9])"
 _LONGEST_PREFIX = 253  # characters before the slash of a label key, as in Kubernetes
@@ -125,6 +126,8 @@ def _pattern(text: str) -> str:
 def _memory(text: str) -> str:
     if not re.fullmatch(_MEMORY, text):
         raise refusal(f"expected a size such as 1g or 1500m, got {value_text(text)}")
+    if int(text[:-1]) << 10 * ("kmgt".index(text[-1]) + 1) < _LEAST_MEMORY:
+        raise refusal(f"expected at least 512m, which Spark needs to start, got {value_text(text)}")
     return text
 
 

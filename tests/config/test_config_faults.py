@@ -291,6 +291,11 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="a size in words",
         ),
         pytest.param(
+            "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: c, memory: 400m}",
+            "pipeline.memory: expected at least 512m, which Spark needs to start, got '400m'",
+            id="a heap with which Spark does not start",
+        ),
+        pytest.param(
             "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: c, cert_file: a}",
             "pipeline.key_file: is required with cert_file",
             id="a pipeline's certificate without its key",
