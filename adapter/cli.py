@@ -250,12 +250,13 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
         currency=currency,
         report=report or Path("backtest.html"),
     )
+    say = partial(typer.echo, err=True)
     if config is not None:
         _log_as_faults()
         options = replace(options, policies=() if policy is None else command.parse_policies(policy))
         hints = wiring.HINTS_ON_HISTORY
         known = wiring.load_values(config, hints) or wiring.load(config, hints)
-        files = history_report.run(known, options, lambda line: typer.echo(line, err=True))
+        files = history_report.run(known, options, say)
     else:
         wanted = command.GridOptions(
             policies=command.DEFAULT_POLICY if policy is None else policy,
@@ -273,8 +274,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
                 typer.echo(sentence)
             command.run(units, partial(wiring.spark, master, out), stop)
         if report is not None:
-            typer.echo("simulating the first seed again, on whole traces, for the report", err=True)
-        files = () if report is None else history_report.write_trace_report(traces, grid, options)
+            typer.echo("simulating the first seed again, for the report", err=True)
+        files = () if report is None else history_report.write_trace_report(traces, grid, options, say)
     for file in files:
         typer.echo(f"written: {file}")
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 
 from adapter import config as configuration
@@ -19,6 +18,7 @@ from adapter.backtest.units import Grid
 from adapter.config import Config
 from adapter.core.prices import Prices
 from adapter.core.rule_book import RuleBook
+from adapter.simulator.profiles import Profile
 
 _LATENESS = (
     "This page measures lateness in time above the backlog-time target, once a tick. The table in the terminal "
@@ -84,13 +84,13 @@ def history_report(
     ours = open_loop.metric_policies(policies)
     progress = _Progress("replaying the policies", say)
     recommendations = open_loop.recommend(recorded.samples, rules, ours, progress=progress) if ours else {}
+    simulations = sections.simulate_histories(found, rules, policies, _Progress("simulating the workloads", say))
     made = []
     for name, timeline in found.items():
-        say(f"simulating {name}")
         own = [one for (workload, _), one in recommendations.items() if workload == name]
-        section = sections.history_section(timeline, own, rules[name], policies)
+        section = sections.history_section(timeline, own, rules[name], simulations[name])
         for note in section.notes:
-            say(note)
+            say(f"{name}: {note}")
         made.append(replace(section, prices=options.prices.or_else(Prices.of(rules[name]))))
     begin, end = (
         datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M") for at_s in (recorded.ticks[0], recorded.ticks[-1])
@@ -103,23 +103,29 @@ def history_report(
     )
 
 
-def write_trace_report(traces: Sequence[Trace], grid: Grid, options: ReportOptions) -> tuple[Path, ...]:
+def write_trace_report(
+    traces: Sequence[Trace], grid: Grid, options: ReportOptions, say: Callable[[str], None]
+) -> tuple[Path, ...]:
     """Write the report of traces, each with each profile and delay, for the first seed; returns the files.
 
     Simulates again, because stored results contain no time series. Raises ReportError.
     """
     report.probe(options.report)
     made = []
-    for trace, profile, delay_s in product(traces, grid.profiles, grid.delays_s):
-        fitted = grid.profile(trace, profile)
-        delayed = fitted if delay_s is None else replace(fitted, metric_delay_s=delay_s)
-        hours = len(trace.rate) * trace.step_s / 3600
-        size = assumption(trace, profile, grid.worker_capacity_records_per_s)
-        sentence = f"Length of the load: {hours:.1f} h. Size of the job: {size}."
-        section = sections.trace_section(trace, delayed, grid.policies, grid.seeds[0], sentence)
-        made.append(replace(section, prices=options.prices))
+    for trace in traces:
+        progress = _Progress(f"simulating {trace.name} for the report", say)
+        sized = [(own, named) for named in grid.profiles for own in grid.delayed_profiles(trace, named)]
+        found = sections.trace_sections(trace, [own for own, _ in sized], grid.policies, grid.seeds[0], progress)
+        for section, (_, named) in zip(found, sized, strict=True):
+            made.append(replace(section, prices=options.prices, notes=(_load_note(trace, named, grid),)))
     page = Report(title="Backtest", sections=tuple(made), currency=options.currency, notes=(_LATENESS,))
     return report.write(options.report, page)
+
+
+def _load_note(trace: Trace, profile: Profile, grid: Grid) -> str:
+    hours = len(trace.rate) * trace.step_s / 3600
+    size = assumption(trace, profile, grid.worker_capacity_records_per_s)
+    return f"Length of the load: {hours:.1f} h. Size of the job: {size}."
 
 
 class _Progress:

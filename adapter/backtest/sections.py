@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -13,7 +13,15 @@ from adapter.backtest.open_loop import metric_policies
 from adapter.backtest.report_charts import ACTUAL
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Resize, Score, Section, Track
 from adapter.backtest.rescales import rescales, worker_changes
-from adapter.backtest.simulation import PolicyRun, headroom_advice, late_ratio, simulate
+from adapter.backtest.simulation import (
+    PolicyRun,
+    Progress,
+    headroom_advice,
+    ignore,
+    late_ratio,
+    require_ticks,
+    simulate,
+)
 from adapter.backtest.timelines import Timeline, bridge_gaps, gaps
 from adapter.backtest.trace import Trace, resample
 from adapter.core.rules import Rules
@@ -23,34 +31,74 @@ from adapter.simulator.profiles import Profile
 _LEAST_UNKNOWN_RATIO = 0.01  # of the time; a smaller one gets a note only if it contains a long gap
 
 
-def trace_section(trace: Trace, profile: Profile, policies: Sequence[str], seed: int = 0, note: str = "") -> Section:
-    """Policies and baselines on a recorded load. profile: of the size that the load needs, see trace.fit_profile."""
-    job = CalibratedJob(profile=profile, rate_records_per_s=resample(trace), estimates=())
-    runs, target_s = simulate(job, policies, 0.0, seed), value_or_default(Rules(), "backlog_time_target_s")
-    first = runs[policies[0]]
+@dataclass(frozen=True, slots=True)
+class JobSimulation:
+    """A job of a history, and its runs; without them, `note` says why."""
+
+    job: CalibratedJob | None = None
+    runs: Mapping[str, PolicyRun] = field(default_factory=dict)
+    note: str = ""
+
+
+def trace_sections(
+    trace: Trace, profiles: Sequence[Profile], policies: Sequence[str], seed: int = 0, progress: Progress = ignore
+) -> list[Section]:
+    """Policies and baselines on a recorded load, for each profile.
+
+    profiles: of the size that the load needs, see trace.fit_profile.
+    """
+    rate = resample(trace)
+    jobs = [CalibratedJob(profile=profile, rate_records_per_s=rate, estimates=()) for profile in profiles]
+    found = simulate(jobs, policies, seed=seed, progress=progress)
+    return [_trace_section(trace.name, *each) for each in zip(profiles, found, strict=True)]
+
+
+def _trace_section(trace: str, profile: Profile, runs: Mapping[str, PolicyRun]) -> Section:
+    first, target_s = next(iter(runs.values())), value_or_default(Rules(), "backlog_time_target_s")
     return Section(
-        title=f"{trace.name}, {profile.name}, metrics {profile.metric_delay_s:g} s late",
+        title=f"{trace}, {profile.name}, metrics {profile.metric_delay_s:g} s late",
         target_s=target_s,
         at_s=first.at_s,
         rate_records_per_s=first.rate_records_per_s,
         simulated=tuple(_simulated_track(run) for run in runs.values()),
         scores=tuple(_simulated_score(run, target_s) for run in runs.values()),
-        notes=(note,) if note else (),
         target=_hpa_target(runs, target_s),
     )
 
 
+def simulate_histories(
+    timelines: Mapping[str, Timeline],
+    rules: Mapping[str, Rules],
+    policies: Sequence[str],
+    progress: Progress = ignore,
+) -> dict[str, JobSimulation]:
+    """Workload -> its simulation, together for all workloads of a history."""
+    jobs: dict[str, CalibratedJob] = {}
+    found: dict[str, JobSimulation] = {}
+    for name, timeline in timelines.items():
+        try:
+            require_ticks(name, rules[name])
+            jobs[name] = calibrate(timeline, rules[name])
+        except HistoryError as error:
+            found[name] = JobSimulation(note=f"Not simulated: {error}.")
+    if jobs:
+        start_s = float(timelines[next(iter(jobs))].at_s[0])
+        runs = simulate(list(jobs.values()), policies, start_s, progress=progress)
+        found |= {name: JobSimulation(jobs[name], own) for name, own in zip(jobs, runs, strict=True)}
+    return found
+
+
 def history_section(
-    timeline: Timeline, recommendations: Sequence[Track], rules: Rules, policies: Sequence[str]
+    timeline: Timeline, recommendations: Sequence[Track], rules: Rules, simulation: JobSimulation
 ) -> Section:
     """The actual run, the recommendations of each policy for it (open loop), and simulations (closed loop).
 
     If the history is not sufficient to simulate the job, the section states why.
     """
     target_s = value_or_default(rules, "backlog_time_target_s")
-    (job, runs, note), actual = _simulated_job(timeline, rules, policies), _actual_track(timeline)
-    estimates = job.estimates if job else ()
-    notes = (note, *(estimate.note for estimate in estimates), *_unknown_notes(timeline, actual, bool(runs)))
+    runs, actual = simulation.runs, _actual_track(timeline)
+    estimates = simulation.job.estimates if simulation.job else ()
+    notes = (simulation.note, *(estimate.note for estimate in estimates), *_unknown_notes(timeline, actual, bool(runs)))
     return Section(
         title=timeline.workload,
         target_s=target_s,
@@ -63,17 +111,6 @@ def history_section(
         notes=tuple(each for each in notes if each),
         target=_hpa_target(runs, target_s),
     )
-
-
-def _simulated_job(
-    timeline: Timeline, rules: Rules, policies: Sequence[str]
-) -> tuple[CalibratedJob | None, dict[str, PolicyRun], str]:
-    """The job, its runs, and a note; no runs if the history does not describe the job well enough."""
-    try:
-        job = calibrate(timeline, rules)
-    except HistoryError as error:
-        return None, {}, f"Not simulated: {error}."
-    return job, simulate(job, policies, float(timeline.at_s[0])), ""
 
 
 def _unknown_notes(timeline: Timeline, actual: Track, is_simulated: bool) -> Iterator[str]:

@@ -1,13 +1,18 @@
 """Simulate a calibrated job under each policy in a closed loop: its cost and its lateness."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from adapter.backtest.calibration import CalibratedJob
+from adapter.backtest.history import HistoryError
 from adapter.backtest.trace import Trace, Window, windows
 from adapter.backtest.units import random_seed
+from adapter.config.settings import TICKS
+from adapter.core.rules import Rules
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
 from adapter.simulator.closed_loop import STEPS_A_TICK
@@ -18,6 +23,12 @@ from adapter.simulator.world import SimulatedJob
 _LATE_RATIO = 0.001  # of the time; a policy that is late for longer requests too few workers
 _SPAN_S = 300.0  # the backlog absorbs an input above the capacity for less than this
 _SPAN_QUANTILE = 0.999
+_MOST_LANES = 64  # of one run: their series of four days take 80 MB
+_MOST_DRAWS = 1 << 14  # workers of all windows of one run: their random numbers take 1.4 GB
+_SUMS = ("worker_s", "ups", "downs", "paused_s")
+Progress: TypeAlias = Callable[[float], None]  # is called with the share of the work that is done
+_Piece: TypeAlias = tuple[dict[str, float], dict[str, Array]]  # the sums and the series of one window
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,26 +46,53 @@ class PolicyRun:
     pause_s: float  # in total
 
 
-def simulate(job: CalibratedJob, policies: Sequence[str], start_s: float, seed: int = 0) -> dict[str, PolicyRun]:
-    """Policy -> its run. All policies meet the same disturbances. A long history is cut into windows of some days.
+def ignore(share: float) -> None:
+    """Show no progress."""
 
-    start_s: Unix seconds of the first step; 0 for a load without a date.
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """One policy on one window of one job."""
+
+    job: int  # index of the job
+    policy: str
+    window: Window
+
+
+def simulate(
+    jobs: Sequence[CalibratedJob],
+    policies: Sequence[str],
+    start_s: float | None = None,
+    seed: int = 0,
+    progress: Progress = ignore,
+) -> list[dict[str, PolicyRun]]:
+    """For each job, policy -> its run. All runs meet the same disturbances; a long load is cut into windows of days.
+
+    jobs: with the same number of steps. start_s: Unix seconds of the first step; None for loads without a date.
     """
-    rate = job.rate_records_per_s
-    parts = windows(Trace(name=job.profile.name, step_s=STEP_S, rate=rate))
-    outcomes = [
-        closed_loop.run(
-            [_window_job(job, rate, policy, part, seed) for policy in policies],
+    parts = windows(Trace(name="load", step_s=STEP_S, rate=jobs[0].rate_records_per_s))
+    at_s = (start_s or 0.0) + np.concatenate([tick_ends_s(part) for part in parts])
+    batches = list(_batches(jobs, policies, parts, is_dated=start_s is not None))
+    pieces: dict[tuple[int, str], list[_Piece]] = {}
+    for done, lanes in enumerate(batches):
+        outcome = closed_loop.run(
+            _simulated_jobs(jobs, lanes, seed),
             record=True,
-            begin_s=(start_s or EPOCH_S) + part.begin * STEP_S,
+            begin_s=(start_s or EPOCH_S) + lanes[0].window.begin * STEP_S,
+            progress=lambda share, done=done: progress((done + share) / len(batches)),  # type: ignore[misc]
         )
-        for part in parts
-    ]
-    at_s = start_s + np.concatenate([tick_ends_s(part) for part in parts])
-    return {
-        policy: _policy_run(policy, at_s, [(outcome, lane) for outcome in outcomes])
-        for lane, policy in enumerate(policies)
-    }
+        for place, lane in enumerate(lanes):
+            pieces.setdefault((lane.job, lane.policy), []).append(_piece(outcome, place, lane.window))
+    return [{policy: _policy_run(policy, at_s, pieces[job, policy]) for policy in policies} for job in range(len(jobs))]
+
+
+def require_ticks(workload: str, rules: Rules) -> None:
+    """Raises HistoryError for a window of fewer ticks than a policy needs: a simulated tick may be a longer one."""
+    for name, least, _ in TICKS:
+        given_s = getattr(rules, name)
+        if given_s is not None and given_s < least * TICK_S:
+            fault = f"expected {name} >= {least * TICK_S:g}, got {given_s:g}"
+            raise HistoryError(f"{workload}: the simulation decides every {TICK_S:g} s: {fault}")
 
 
 def late_ratio(backlog_time_s: Array, target_s: float) -> float:
@@ -94,9 +132,33 @@ def overload_ratio(run: PolicyRun) -> float:
     return float(np.quantile(arrived / np.maximum(capacity, 1e-9), _SPAN_QUANTILE))
 
 
-def _window_job(job: CalibratedJob, rate: Array, policy: str, part: Window, seed: int) -> SimulatedJob:
-    own_seed = random_seed(seed, part.index)
-    return SimulatedJob(rate[part.begin : part.end], part.lead_steps, policy, job.profile, own_seed, job.rules)
+def _batches(
+    jobs: Sequence[CalibratedJob], policies: Sequence[str], parts: Sequence[Window], is_dated: bool
+) -> Iterator[list[_Lane]]:
+    """The lanes of each run: of jobs of similar size, and of one window if the rules may have times."""
+    sizes = [max(job.profile.max_workers, job.profile.partitions) for job in jobs]
+    for size in sorted({size.bit_length() for size in sizes}):
+        alike = [job for job, own in enumerate(sizes) if own.bit_length() == size]
+        together = 1 if is_dated else max(1, _MOST_DRAWS >> size)
+        for some in _chunks(parts, together):
+            yield from _chunks([_Lane(*lane) for lane in product(alike, policies, some)], _MOST_LANES)
+
+
+def _chunks(items: Sequence[_Item], most: int) -> Iterator[list[_Item]]:
+    for begin in range(0, len(items), most):
+        yield list(items[begin : begin + most])
+
+
+def _simulated_jobs(jobs: Sequence[CalibratedJob], lanes: Sequence[_Lane], seed: int) -> list[SimulatedJob]:
+    """The jobs of a run. Lanes with the same input share one array."""
+    inputs: dict[tuple[int, Window], Array] = {}
+    found = []
+    for lane in lanes:
+        job, part = jobs[lane.job], lane.window
+        rate = inputs.setdefault((lane.job, part), job.rate_records_per_s[part.begin : part.end])
+        own_seed = random_seed(seed, part.index)
+        found.append(SimulatedJob(rate, part.lead_steps, lane.policy, job.profile, own_seed, job.rules))
+    return found
 
 
 def tick_ends_s(part: Window) -> Array:
@@ -106,15 +168,17 @@ def tick_ends_s(part: Window) -> Array:
     return STEP_S * ends
 
 
-def _policy_run(policy: str, at_s: Array, parts: Sequence[tuple[closed_loop.Outcome, int]]) -> PolicyRun:
-    """Join the windows of one policy. parts: the outcome of each window, and the lane of the policy in it."""
-    columns = {
-        name: np.concatenate([outcome.series[name][:, lane] for outcome, lane in parts]) for name in closed_loop.SERIES
-    }
-    sums = {
-        name: sum(float(outcome.tally.sums[name][lane]) for outcome, lane in parts)
-        for name in ("worker_s", "ups", "downs", "paused_s")
-    }
+def _piece(outcome: closed_loop.Outcome, lane: int, part: Window) -> _Piece:
+    """One lane of a run: its sums, and its series after the lead-in."""
+    first = part.lead_steps // STEPS_A_TICK
+    series = {name: values[first:, lane].copy() for name, values in outcome.series.items()}
+    return {name: float(outcome.tally.sums[name][lane]) for name in _SUMS}, series
+
+
+def _policy_run(policy: str, at_s: Array, pieces: Sequence[_Piece]) -> PolicyRun:
+    """Join the windows of one policy."""
+    columns = {name: np.concatenate([series[name] for _, series in pieces]) for name in closed_loop.SERIES}
+    sums = {name: sum(own[name] for own, _ in pieces) for name in _SUMS}
     return PolicyRun(
         policy=policy,
         at_s=at_s,

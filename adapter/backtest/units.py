@@ -72,20 +72,24 @@ class Grid:
         """The profile that a trace runs with: of its own size where the trace is scaled to it."""
         return profile if self.normalised else fit_profile(trace, profile, self.worker_capacity_records_per_s)
 
+    def delayed_profiles(self, trace: Trace, profile: Profile) -> list[Profile]:
+        """The profile that a trace runs with, once for each metric delay."""
+        own = self.profile(trace, profile)
+        return [own if delay_s is None else replace(own, metric_delay_s=delay_s) for delay_s in self.delays_s]
+
 
 def units(trace: Trace, grid: Grid) -> tuple[Unit, ...]:
     """The units of a trace, without duplicates."""
     found = []
     for window, named in product(windows(trace), grid.profiles):
-        profile = grid.profile(trace, named)
-        for policy, delay_s, seed in product(grid.policies, grid.delays_s, grid.seeds):
-            delayed = profile if delay_s is None else replace(profile, metric_delay_s=delay_s)
+        profiles = grid.delayed_profiles(trace, named)
+        for policy, profile, seed in product(grid.policies, profiles, grid.seeds):
             unit = Unit(
                 trace=trace.name,
                 digest=trace.digest,
                 window=window,
                 policy=policy,
-                profile=delayed,
+                profile=profile,
                 seed=seed,
                 normalised=grid.normalised,
             )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.config.models import Config, ExcludedPeriod, ExpectedEvent, Fleet, Pause, RuleMatch, Workload
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
-_TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
+TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
 # Price -> the warning if the other one is unset.
 _PRICES = {
     "worker_hour_price": "changes no size without late_minute_price; set both, or use backtest --price for a report",
@@ -70,7 +70,7 @@ def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[t
         if None not in (rules[lower], rules[upper]) and rules[lower] > rules[upper]:
             text = contradiction(order, _shown_setting(lower, merged, rules), _shown_setting(upper, merged, rules))
             yield (lower, upper), text
-    for name, least, most in _TICKS:
+    for name, least, most in TICKS:
         if tick_s is not None and rules[name] is not None and not least * tick_s <= rules[name] <= most * tick_s:
             limit = f">= {_ticks(least)}" if rules[name] < least * tick_s else f"<= {_ticks(most)}"
             shown = _shown_setting(name, merged, rules)

@@ -1,6 +1,6 @@
 """Simulate many jobs in a closed loop: jobs -> samples -> policies -> workers -> jobs, and score the result."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,19 +33,25 @@ class Outcome:
     """The result of a run."""
 
     tally: Tally  # sums over the scored steps
-    series: dict[str, Array]  # name of SERIES -> (ticks, L); empty unless run() records it
+    series: dict[str, Array]  # name of SERIES -> (ticks, L), with the lead-in; empty unless run() records it
 
 
-def run(cases: Sequence[SimulatedJob], record: bool = False, begin_s: float = EPOCH_S) -> Outcome:
+def run(
+    cases: Sequence[SimulatedJob],
+    record: bool = False,
+    begin_s: float = EPOCH_S,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Outcome:
     """Simulate jobs with the same number of steps. The jobs do not influence each other.
 
-    record: also return the series; the jobs must have the same lead-in. begin_s: Unix seconds of the first step, for
-    rules with times (pauses, excluded periods, expected events).
+    record: also return the series. begin_s: Unix seconds of the first step, for rules with times (pauses, excluded
+    periods, expected events). progress: is called with the share of the steps that are done, once a tick.
     """
     jobs = _Jobs(cases, begin_s)
     recorded: list[tuple[Array, ...]] = []
     lead = np.array([case.lead_steps for case in cases])
-    for step in range(len(cases[0].rate_records_per_s)):
+    steps = len(cases[0].rate_records_per_s)
+    for step in range(steps):
         begins: Mask = np.equal(lead, step)
         if step and begins.any():
             jobs.tally.reset(begins)
@@ -53,8 +59,9 @@ def run(cases: Sequence[SimulatedJob], record: bool = False, begin_s: float = EP
         jobs.tally.add(result)
         if (step + 1) % STEPS_A_TICK == 0:
             required = jobs.sync((step + 1) // STEPS_A_TICK)
-            if record and step >= lead[0]:
+            if record:
                 recorded.append(jobs.present(result, step, required))
+            progress((step + 1) / steps)
     columns = zip(SERIES, zip(*recorded, strict=True), strict=True) if recorded else ()
     return Outcome(tally=jobs.tally, series={name: np.stack(values) for name, values in columns})
 

@@ -99,7 +99,7 @@ def test_another_workload_changes_no_decision() -> None:
 
 def test_a_calibrated_job_is_run_by_policies_and_baselines() -> None:
     (timeline,) = timelines(busy_day().samples(3600), 15.0).values()
-    runs = simulate(calibrate(timeline, Rules(max_workers=40)), ("drain", "static-peak"), BEGIN_S)
+    runs = simulate([calibrate(timeline, Rules(max_workers=40))], ("drain", "static-peak"), BEGIN_S)[0]
 
     assert list(runs) == ["drain", "static-peak"]
     assert runs["drain"].at_s[[0, -1]].tolist() == [BEGIN_S + 15, BEGIN_S + 3615]
@@ -109,12 +109,30 @@ def test_a_calibrated_job_is_run_by_policies_and_baselines() -> None:
     assert runs["static-peak"].pause_s == 0
 
 
+def test_jobs_of_any_size_are_simulated_together_as_alone() -> None:
+    (timeline,) = timelines(busy_day().samples(3600), 15.0).values()
+    jobs = [calibrate(timeline, Rules(max_workers=most)) for most in (40, 300, 40)]
+    policies = tuple(f"drain:min_workers={least}" for least in range(10, 35))  # more lanes than one run has
+    shares: list[float] = []
+    together = simulate(jobs, policies, BEGIN_S, progress=shares.append)
+
+    assert [list(runs) for runs in together] == [list(policies)] * 3
+    for job, runs in zip(jobs, together, strict=True):
+        (alone,) = simulate([job], policies[:1], BEGIN_S)
+        assert np.array_equal(runs[policies[0]].workers, alone[policies[0]].workers)
+        assert runs[policies[0]].worker_hours == alone[policies[0]].worker_hours
+    hours = [run.worker_hours for run in together[0].values()]
+    assert hours == sorted(set(hours))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
 def test_rules_with_times_hold_at_the_times_of_the_history() -> None:
     (timeline,) = timelines(busy_day().samples(3600), 15.0).values()
 
     def workers(**times: object) -> Array:
         rules = replace(Rules(max_workers=40), **times)  # type: ignore[arg-type]  # names come from the test
-        return simulate(calibrate(timeline, rules), ("drain",), BEGIN_S)["drain"].workers
+        return simulate([calibrate(timeline, rules)], ("drain",), BEGIN_S)[0]["drain"].workers
 
     free = workers()
     ended, thursday = BEGIN_S - 86_400.0, Period(days=(3,), begin_min=0, end_min=120)
@@ -141,7 +159,7 @@ def test_uneven_partitions_are_no_fault_of_the_rescales() -> None:
     for seen in samples:
         seen.by_workload["partitions"][:] = 12
     (timeline,) = timelines(samples, 15.0).values()
-    found = simulate(calibrate(timeline, Rules(max_workers=10)), ("drain",), BEGIN_S)["drain"]
+    found = simulate([calibrate(timeline, Rules(max_workers=10))], ("drain",), BEGIN_S)[0]["drain"]
 
     assert "exceeds the capacity" in headroom_advice(found, 60.0)
 

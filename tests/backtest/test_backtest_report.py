@@ -17,7 +17,7 @@ from adapter.backtest.report import ReportError, probe, write
 from adapter.backtest.report_charts import MAX_POINTS, downsample, figures
 from adapter.backtest.report_content import MEASURED, SIMULATED, HpaTarget, Report, Resize, Score, Section, Track
 from adapter.backtest.report_page import page
-from adapter.backtest.sections import trace_section
+from adapter.backtest.sections import trace_sections
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.backtest.unit_simulation import simulate_units
 from adapter.backtest.units import Grid, units
@@ -263,7 +263,7 @@ def test_an_unwritable_report_stops_the_command_before_any_work(tmp_path: Path) 
     with pytest.raises(ReportError, match="is a directory"):
         history_report.run(configuration.parse(text, "test"), options, lambda _: None)
     with pytest.raises(ReportError, match="is a directory"):
-        history_report.write_trace_report((), Grid(policies=("drain",), profiles=()), options)
+        history_report.write_trace_report((), Grid(policies=("drain",), profiles=()), options, lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -299,14 +299,13 @@ def test_a_workload_without_throughput_is_named_in_the_terminal() -> None:
     past = RecordedHistory(ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=samples)
     options = history_report.ReportOptions(start="-1h", policies=("drain",))
     history_report.history_report(past, RuleBook(by_workload={}), options, messages.append)
-    assert messages[-1].startswith(f"Not simulated: {JOB}: the capacity of a worker is unknown")
+    assert messages[-1].startswith(f"{JOB}: Not simulated: {JOB}: the capacity of a worker is unknown")
 
 
 def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     load = Trace(name="wave", step_s=60.0, rate=100 + 50 * np.sin(np.arange(30) / 5))
-    found = trace_section(
-        load, fit_profile(load, PROFILES["consumer-group-small"], None), ("static-peak", "drain"), seed=1
-    )
+    fitted = fit_profile(load, PROFILES["consumer-group-small"], None)
+    (found,) = trace_sections(load, [fitted], ("static-peak", "drain"), seed=1)
 
     assert found.title == "wave, consumer-group-small, metrics 0 s late"
     assert [score.name for score in found.scores] == ["static-peak", "drain"]
@@ -325,7 +324,8 @@ def test_the_page_has_the_worker_hours_of_the_terminal() -> None:
     load = Trace(name="wave", step_s=10.0, rate=100 + 50 * np.sin(np.arange(361) / 30))
     grid = Grid(policies=("drain", "ds2"), profiles=(PROFILES["consumer-group-small"],), seeds=(1,))
     fitted = grid.profile(load, grid.profiles[0])
-    page = {score.name: score.worker_hours for score in trace_section(load, fitted, grid.policies, seed=1).scores}
+    (found,) = trace_sections(load, [fitted], grid.policies, seed=1)
+    page = {score.name: score.worker_hours for score in found.scores}
     simulated = units(load, grid)
     terminal = scores(Tally(simulate_units(simulated, {load.name: load})))["worker_hours"]
     assert page == dict(zip((unit.policy for unit in simulated), terminal.tolist(), strict=True))
@@ -344,7 +344,7 @@ def test_recorded_loads_are_drawn_with_each_delay(
     load = Trace(name="step", step_s=60.0, rate=np.repeat([100.0, 300.0], 20))
     grid = Grid(policies=("ds2",), profiles=(PROFILES["pause-10-15"],), delays_s=delays_s)
     files = history_report.write_trace_report(
-        (load,), grid, history_report.ReportOptions(start="", report=tmp_path / "r.html")
+        (load,), grid, history_report.ReportOptions(start="", report=tmp_path / "r.html"), lambda _: None
     )
 
     rows = rows_of(files[1])
@@ -370,7 +370,7 @@ def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
         worker_capacity_records_per_s=capacity,
     )
     options = history_report.ReportOptions(start="", report=tmp_path / "r.html", prices=Prices(worker_hour=1.0))
-    page, scores, _, series = history_report.write_trace_report((load,), grid, options)
+    page, scores, _, series = history_report.write_trace_report((load,), grid, options, lambda _: None)
 
     assert {row["rate_records_per_s"] for row in rows_of(series)} == {"1400"}
     hours = np.ceil(1.2 * peak_workers)

@@ -9,8 +9,9 @@ from recorded_job import BEGIN_S, JOB, PastJob, busy_day, wave
 
 from adapter.backtest.calibration import CalibratedJob, Estimate, calibrate
 from adapter.backtest.history import HistoryError
+from adapter.backtest.report_content import Section
 from adapter.backtest.rescales import rescales, worker_changes
-from adapter.backtest.sections import history_section
+from adapter.backtest.sections import history_section, simulate_histories
 from adapter.backtest.simulation import simulate
 from adapter.backtest.timelines import Timeline, timelines
 from adapter.core.rules import Rules
@@ -23,6 +24,11 @@ RULES = Rules(rescale_pause_s=77.0, worker_start_s=88.0, metric_delay_s=15.0, ma
 def timeline_of(job: PastJob, until_s: int = HOURS_3, without: tuple[str, ...] = ()) -> Timeline:
     (found,) = timelines(job.samples(until_s, without), 15.0).values()
     return found
+
+
+def section_of(found: Timeline, policies: tuple[str, ...]) -> Section:
+    simulations = simulate_histories({JOB: found}, {JOB: Rules()}, policies)
+    return history_section(found, (), Rules(), simulations[JOB])
 
 
 def estimates(found: CalibratedJob) -> dict[str, Estimate]:
@@ -98,7 +104,7 @@ def test_without_utilization_or_backlog_the_configured_capacity_counts() -> None
 def test_without_any_of_them_capacity_is_a_lower_bound() -> None:
     calm = timeline_of(PastJob(load=lambda at_s: 600.0, sizes={0: 10}), 1800, without=("utilization_ratio",))
     result = estimates(calibrate(calm, Rules()))["worker capacity"]
-    (note,) = history_section(calm, (), Rules(), ("static-peak",)).notes
+    (note,) = section_of(calm, ("static-peak",)).notes
 
     assert result.value == pytest.approx(60, rel=0.01)
     assert "lower bound" in result.source
@@ -152,7 +158,7 @@ def test_the_simulated_workers_carry_what_the_recorded_ones_did(exponent: float)
 def test_a_job_whose_workers_scale_below_linear_is_simulated_on_time() -> None:
     calm = timeline_of(PastJob(load=lambda at_s: 2000.0, sizes={0: 61}, exponent=0.8), 3600)
     rules = replace(RULES, scaling_exponent=0.8, max_workers=200)
-    run = simulate(calibrate(calm, rules), ["drain"], BEGIN_S)["drain"]
+    run = simulate([calibrate(calm, rules)], ["drain"], BEGIN_S)[0]["drain"]
 
     assert run.workers[0] >= 42  # 42 ** 0.8 * 100 records/s are 2 000/s
     assert np.nanmax(run.backlog_time_s) < 60
@@ -369,7 +375,8 @@ def test_the_simulated_job_stays_within_the_bounds_of_its_hpa() -> None:
     (found,) = timelines(samples, 15.0).values()
 
     job = replace(calibrate(found, Rules()), rate_records_per_s=np.repeat([100.0, 900.0], 360))
-    for run in simulate(job, ("drain", "keda-30s", "ds2", "flink-default", "dataflow-docs"), BEGIN_S).values():
+    policies = ("drain", "keda-30s", "ds2", "flink-default", "dataflow-docs")
+    for run in simulate([job], policies, BEGIN_S)[0].values():
         assert run.workers.min() >= 6
         assert run.workers.max() <= 10
 
@@ -381,7 +388,7 @@ def test_a_policy_with_a_smaller_minimum_stays_within_the_bounds_of_the_hpa() ->
     (found,) = timelines(samples, 15.0).values()
     policy = "varga:min_workers=1"
 
-    assert simulate(calibrate(found, Rules()), (policy,), BEGIN_S)[policy].workers.min() >= 6
+    assert simulate([calibrate(found, Rules())], (policy,), BEGIN_S)[0][policy].workers.min() >= 6
 
 
 @pytest.mark.parametrize("tick_s", [2.0, 15.0, 17.0])
@@ -405,9 +412,25 @@ def test_a_job_without_input_has_a_rescale_of_unknown_length() -> None:
     assert np.isnan(found.pause_s)
 
 
+@pytest.mark.parametrize(
+    ("rules", "fault"),
+    [
+        pytest.param(
+            Rules(rate_window_s=20.0), "expected rate_window_s >= 30, got 20", id="a rate window of two ticks"
+        ),
+        pytest.param(Rules(stale_after_s=10.0), "expected stale_after_s >= 15, got 10", id="an age of one tick"),
+    ],
+)
+def test_rules_of_a_short_tick_are_not_simulated(rules: Rules, fault: str) -> None:
+    found = timeline_of(PastJob(load=wave(300, 50, 600), sizes={0: 5}), 3600)
+    simulation = simulate_histories({JOB: found}, {JOB: rules}, ("drain",))[JOB]
+    assert simulation.runs == {}
+    assert simulation.note == f"Not simulated: {JOB}: the simulation decides every 15 s: {fault}."
+
+
 def test_the_recorded_run_has_the_worker_hours_of_all_paid_workers() -> None:
     found = timeline_of(PastJob(load=wave(300, 50, 600), sizes={0: 5, 1800: 10}, start_s=600), 3600)
-    actual, _ = history_section(found, (), Rules(), ("varga",)).scores
+    actual, _ = section_of(found, ("varga",)).scores
     assert actual.worker_hours == pytest.approx(7.5, rel=0.01)
 
 
@@ -415,7 +438,7 @@ def test_unknown_workers_are_no_worker_hours() -> None:
     known = PastJob(load=wave(450, 50, 600), sizes={0: 6}).samples(HOURS_3)
     before = [assemble(float(BEGIN_S - ago_s), []) for ago_s in range(1800, 0, -15)]
     (found,) = timelines([*before, *known], 15.0).values()
-    section = history_section(found, (), Rules(), ("static-peak",))
+    section = section_of(found, ("static-peak",))
     actual, simulated = section.scores
 
     assert actual.worker_hours == pytest.approx(18.0, rel=0.01)
@@ -431,7 +454,7 @@ def test_a_missing_sample_of_the_workers_is_bridged_in_the_worker_hours() -> Non
     samples = PastJob(load=wave(450, 50, 600), sizes={0: 6}).samples(HOURS_3)
     samples[60:100] = [assemble(seen.at_s, []) for seen in samples[60:100]]
     (found,) = timelines(samples, 15.0).values()
-    section = history_section(found, (), Rules(), ("static-peak",))
+    section = section_of(found, ("static-peak",))
 
     assert section.scores[0].worker_hours == pytest.approx(18.0, rel=0.01)
     assert section.notes == ()

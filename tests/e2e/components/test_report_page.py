@@ -12,7 +12,7 @@ from parts.process import until
 
 from adapter.backtest.report import write
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Report, Resize, Score, Section, Track
-from adapter.backtest.sections import trace_section
+from adapter.backtest.sections import trace_sections
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.core.decisions import Decision, Reason
 from adapter.core.prices import Prices
@@ -90,9 +90,9 @@ def history() -> Section:
 def trace() -> Section:
     _, rate = _day(0.0)
     load = Trace(name="two waves", step_s=60.0, rate=rate[:360])
-    return trace_section(
-        load, fit_profile(load, PROFILES["consumer-group-small"], None), ("drain", "dataflow", "beam-flink")
-    )
+    fitted = fit_profile(load, PROFILES["consumer-group-small"], None)
+    (section,) = trace_sections(load, [fitted], ("drain", "dataflow", "beam-flink"))
+    return section
 
 
 def _day(begin_s: float) -> tuple[np.ndarray, np.ndarray]:
