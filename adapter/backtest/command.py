@@ -22,7 +22,7 @@ from adapter.errors import ConfigError, SetupError
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.fluid import worker_speed
 from adapter.simulator.policies import policy_rules
-from adapter.simulator.profiles import PROFILES, Profile
+from adapter.simulator.profiles import PROFILES, TICK_S, Profile
 from adapter.stop_signals import is_stopping
 
 DEFAULT_POLICY = Rules().policy
@@ -256,6 +256,6 @@ def _delay_s(text: str, faults: list[str]) -> float:
         delay_s = float(text)
     except ValueError:
         delay_s = -1.0
-    if not 0 <= delay_s <= 3600:
-        faults.append(f"--delay: expected seconds from 0 to 3600, got {text!r}")
+    if not 0 <= delay_s <= 3600 or delay_s % TICK_S:
+        faults.append(f"--delay: expected a multiple of {TICK_S:g} s from 0 to 3600, got {text!r}")
     return delay_s

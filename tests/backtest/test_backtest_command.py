@@ -82,10 +82,19 @@ def test_an_invalid_policy_is_refused_with_a_remedy(requested: str, message: str
             id="a profile with a slip",
         ),
         pytest.param(
-            {"delays": "0,soon"}, "--delay: expected seconds from 0 to 3600, got 'soon'", id="a delay that is no number"
+            {"delays": "0,soon"},
+            "--delay: expected a multiple of 15 s from 0 to 3600, got 'soon'",
+            id="a delay that is no number",
         ),
-        pytest.param({"delays": "-1"}, "--delay: expected seconds from 0 to 3600, got '-1'", id="a delay before now"),
-        pytest.param({"delays": "nan"}, "--delay: expected seconds from 0 to 3600, got 'nan'", id="a delay of NaN"),
+        pytest.param(
+            {"delays": "-1"}, "--delay: expected a multiple of 15 s from 0 to 3600, got '-1'", id="a delay before now"
+        ),
+        pytest.param(
+            {"delays": "nan"}, "--delay: expected a multiple of 15 s from 0 to 3600, got 'nan'", id="a delay of NaN"
+        ),
+        pytest.param(
+            {"delays": "20"}, "--delay: expected a multiple of 15 s from 0 to 3600, got '20'", id="a part of a tick"
+        ),
     ],
 )
 def test_an_invalid_profile_or_delay_is_refused_with_valid_ones(requested: dict[str, str], message: str) -> None:
