@@ -34,6 +34,7 @@ BACKTEST_MEMORY = "1g"  # of the JVM: results and traces are small, the arrays a
 CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 HINTS_ON_HISTORY = (
     needs.hints,
+    kafka.hints,
     unused_parameters,
     unused_matches,
     precedence.unread_sources,

@@ -36,7 +36,7 @@ Open = Callable[[str, KafkaSource, OnError], client.AdminClient]  # with the nam
 
 _GROUPS_AGE_S = 60.0  # a new group of a fleet is discovered within a minute
 _METADATA_AGE_MS = 15_000  # a tick by default
-_SECURITY_NAMES = ("security.protocol", "sasl.mechanism", "sasl.mechanisms")
+_SECURITY_NAMES = {"security.protocol", "sasl.mechanism", "sasl.mechanisms"}
 _PLACEHOLDERS = {  # what a missing properties file may say
     "security.protocol": "sasl_ssl",
     "sasl.mechanism": "PLAIN",
@@ -55,6 +55,23 @@ def check(config: Config) -> list[str]:
             except SourceError as error:
                 faults.append(f"sources.{name}.{error.cause}")
     return faults
+
+
+def hints(config: Config) -> list[str]:
+    """Security settings that have no effect, because nothing sets the protocol; each sentence begins with its path."""
+    kafka = {name: source for name, source in config.sources.items() if isinstance(source, KafkaSource)}
+    found = ((name, _without_protocol(name, source)) for name, source in kafka.items())
+    return [f"sources.{name}.properties: {sentence}" for name, sentence in found if sentence]
+
+
+def _without_protocol(name: str, settings: KafkaSource) -> str:
+    mounted = exists(settings.properties_file)
+    properties = merge(name, settings) if mounted else settings.properties
+    first = next((key for key in properties if key.startswith(("sasl.", "ssl."))), None)
+    if first is None or "security.protocol" in properties:
+        return ""
+    unless = "" if mounted else f", unless {settings.properties_file} does"
+    return f"{first} has no effect without security.protocol (default plaintext); set it, such as SASL_SSL{unless}"
 
 
 class KafkaReader:
@@ -184,8 +201,11 @@ def _check(name: str, settings: KafkaSource) -> None:
     if mounted and all(exists(value) for key, value in properties.items() if key.endswith(".location")):
         _check_protocol(name, settings.bootstrap_servers, properties.get("security.protocol", "plaintext"))
     else:
-        security = {key: value for key, value in properties.items() if key in _SECURITY_NAMES}
-        _open_client(name, {**_PLACEHOLDERS, **security}, lambda error: None)
+        if mounted:
+            security = {key: value for key, value in properties.items() if not key.startswith("ssl.")}
+        else:
+            security = _PLACEHOLDERS | {key: properties[key] for key in _SECURITY_NAMES & properties.keys()}
+        _open_client(name, security, lambda error: None)
         properties = {**properties, "security.protocol": "plaintext"}
     _open_client(name, properties, lambda error: None)  # without an address, it connects to nothing
 

@@ -17,7 +17,7 @@ from sample_rows import rows_of
 from adapter import config
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
-from adapter.sources.kafka import KafkaReader, check
+from adapter.sources.kafka import KafkaReader, check, hints
 from adapter.sources.kafka_properties import parse, without_secrets
 from adapter.sources.kafka_requests import coordinator_partition
 from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan, read_plan
@@ -458,6 +458,32 @@ def test_an_absent_properties_file_hides_no_misspelt_name(properties: str, missp
     [sentence] = check(configured(absent))
     assert sentence.startswith("sources.main.properties: not accepted by librdkafka: ")
     assert misspelt in sentence
+
+
+def test_credentials_that_no_file_can_contain_are_missed_without_the_ca() -> None:
+    scram = (
+        ", properties: {security.protocol: SASL_SSL, sasl.mechanism: SCRAM-SHA-512, ssl.ca.location: /nowhere/ca.pem}"
+    )
+    [sentence] = check(configured(scram))
+    assert sentence.endswith("sasl.username and sasl.password must be set")
+    assert check(configured(f"{scram}, properties_file: /nowhere/kafka.properties")) == []
+
+
+NO_EFFECT = " has no effect without security.protocol (default plaintext); set it, such as SASL_SSL"
+HINTS = {
+    "no protocol": (", properties: {sasl.mechanism: PLAIN}", [f"sasl.mechanism{NO_EFFECT}"]),
+    "a file that may have it": (
+        ", properties: {ssl.ca.location: /ca.pem}, properties_file: /nowhere/kafka.properties",
+        [f"ssl.ca.location{NO_EFFECT}, unless /nowhere/kafka.properties does"],
+    ),
+    "a protocol": (", properties: {security.protocol: ssl, ssl.ca.location: /ca.pem}", []),
+    "plaintext": ("", []),
+}
+
+
+@pytest.mark.parametrize(("properties", "sentences"), HINTS.values(), ids=HINTS)
+def test_security_settings_without_a_protocol_are_named(properties: str, sentences: list[str]) -> None:
+    assert hints(configured(properties)) == [f"sources.main.properties: {sentence}" for sentence in sentences]
 
 
 def test_a_missing_properties_file_is_an_error_of_the_source_with_its_fix() -> None:
