@@ -4,12 +4,15 @@ import difflib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from adapter.config.foreign_names import FOREIGN_NAMES
+from adapter.core.rules import Rules
 
 Path = tuple[str | int, ...]
 
@@ -33,6 +36,7 @@ _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 _PERCENT = 100
 _MOST_LISTED = 20  # settings in a message
+_RULES = frozenset(rule.name for rule in fields(Rules) if "hidden" not in rule.metadata)
 _BESIDE_RULES = ("pause", "excluded_periods", "expected", "failover")
 # Examples for a value of the wrong type. Key: the type of the error, and the setting or the model.
 _EXAMPLES = {
@@ -115,6 +119,10 @@ def unknown(name: object, names: Collection[str]) -> str:
     """The message for a setting that does not exist."""
     if "policy" in names and name in _BESIDE_RULES:
         return "is no rule; move it out of rules, into its workload or fleet"
+    if name in FOREIGN_NAMES:
+        return f"is not a setting here; {FOREIGN_NAMES[str(name)]}"
+    if "rules" in names and name in _RULES:
+        return "is a rule; move it below rules"
     many = len(names) > _MOST_LISTED
     listed = "; `backlog-adapter schema` lists the settings" if many else f"; expected one of {', '.join(names)}"
     return f"is not a setting here{suggestion(name, names) or listed}"

@@ -88,7 +88,7 @@ class Workload(Model):
     labels: Labels = Field(default={}, description="Further labels that an HPA's selector can use.")
     read: Annotated[tuple[AnyReading, ...], LISTED] = Field(min_length=1, description="The sources of its counts.")
     rules: RuleOverrides = Field(default={}, description="Rules of this workload; they override the file's rules.")
-    pause: Pause | None = Field(default=None, description="Pause of its scaling; none by default.")
+    pause: Pause | None = Field(default=None, description="Pause of its scaling; the file's `pause` by default.")
     excluded_periods: OwnPeriods = None
     expected: OwnEvents = None
     failover: OwnFailover = None
@@ -127,7 +127,9 @@ class Fleet(Model):
     namespace: Namespace = Field(default="default", description="Namespace of workloads without a namespace label.")
     labels: Labels = Field(default={}, description="Further labels of every discovered workload.")
     rules: RuleOverrides = Field(default={}, description="Rules of the fleet; they override the file's rules.")
-    pause: Pause | None = Field(default=None, description="Pause of the scaling of all its workloads; none by default.")
+    pause: Pause | None = Field(
+        default=None, description="Pause of the scaling of all its workloads; the file's `pause` by default."
+    )
     excluded_periods: OwnPeriods = None
     expected: OwnEvents = None
     failover: OwnFailover = None
@@ -262,6 +264,9 @@ class Config(ServerConfig):
     )
     expected: Events = Field(
         default=(), description="Known events with more input, for workloads without their own events."
+    )
+    pause: Pause | None = Field(
+        default=None, description="Pause of scaling, for workloads without their own pause; none by default."
     )
     failover: bool = Field(
         default=False, description="Prevent scale-down while traffic may return, for workloads that do not set it."

@@ -1,5 +1,6 @@
 """Regular expressions that match names of other systems in linear time."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +36,15 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         return True
 
     return matches
+
+
+def glob_hint(pattern: str) -> str:
+    """What a pattern matches that looks like a glob, such as report-*; "" for any other."""
+    glob = re.search(r"(?<!\\)([A-Za-z0-9_-])\*", pattern)
+    if glob is None:
+        return ""
+    meant = f"{pattern[: glob.end(1)]}.*{pattern[glob.end() :]}"
+    return f"is a regular expression, in which {glob[0]} is any number of {glob[1]}; for any text write {meant}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pydantic import PlainValidator, ValidationError
 
 from adapter.config.faults import Fault, Path, value_text
 from adapter.config.model import Model, setting
-from adapter.config.patterns import WorkloadMatch
+from adapter.config.patterns import WorkloadMatch, glob_hint
 from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import Event, Period
@@ -157,9 +157,21 @@ def unused_matches(config: "Config") -> list[str]:
     return [Fault(each.own.path[:-1], causes[any(map(each.may_match, entries))]).sentence() for each in unused]
 
 
+def globs(config: "Config") -> list[str]:
+    """A sentence for each regular expression that looks like a glob."""
+    patterns = [(("fleets", at, "groups"), fleet.groups) for at, fleet in enumerate(config.fleets)]
+    for at, entry in enumerate(config.rules_by_match):
+        patterns += [
+            (("rules_by_match", at, "namespace"), entry.namespace),
+            (("rules_by_match", at, "name"), entry.name),
+        ]
+    return [Fault(path, hint).sentence() for path, pattern in patterns if pattern and (hint := glob_hint(pattern))]
+
+
 def expired_times(config: "Config") -> list[str]:
     """A sentence for each pause and event that has ended, because its author may expect an effect."""
-    entries: list[tuple[Path, Workload | Fleet]] = [
+    entries: list[tuple[Path, Config | Workload | Fleet]] = [
+        ((), config),
         *((("workloads", at), workload) for at, workload in enumerate(config.workloads)),
         *((("fleets", at), fleet) for at, fleet in enumerate(config.fleets)),
     ]
@@ -168,7 +180,7 @@ def expired_times(config: "Config") -> list[str]:
     pauses = (((*path, "pause", "until"), one.pause.until, no_pause) for path, one in entries if one.pause)
     events = (
         ((*path, "expected", at, "to"), event.to, no_event)
-        for path, one in [((), config), *entries]
+        for path, one in entries
         for at, event in enumerate(one.expected or ())
     )
     now = datetime.now(UTC)
@@ -201,7 +213,7 @@ def _times(config: "Config", one: "Workload | Fleet") -> dict[str, Any]:
     periods = config.excluded_periods if one.excluded_periods is None else one.excluded_periods
     events = config.expected if one.expected is None else one.expected
     return {
-        **_pauses(one.pause),
+        **_pauses(one.pause or config.pause),
         "failover": config.failover if one.failover is None else one.failover,
         "excluded": tuple(_period(period) for period in periods),
         "expected": tuple(_event(event) for event in events),

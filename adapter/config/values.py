@@ -164,7 +164,10 @@ def _zone(text: str) -> str:
         ZoneInfo(text)
     except (KeyError, ValueError, OSError):  # a missing file, an invalid file name, a folder
         # An abbreviation such as CEST resembles others, and the signs of Etc/GMT+1 are reversed.
-        hint = suggestion(text, sorted(name for name in available_timezones() if re.match("(?!Etc)[^/]+/", name)))
+        regions = sorted(name for name in available_timezones() if re.match("(?!Etc)[^/]+/", name))
+        hint = (
+            suggestion(text, regions) or "; a region knows its daylight saving time, an abbreviation or offset does not"
+        )
         raise refusal(f"expected a time zone such as UTC or Europe/Berlin, got {value_text(text)}{hint}") from None
     return text
 

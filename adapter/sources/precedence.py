@@ -5,7 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from adapter.config import AnyReading, Config, KafkaReading, KubernetesSource, PravegaSource, TraceSource
+from adapter.config import (
+    AnyReading,
+    Config,
+    KafkaReading,
+    KubernetesSource,
+    PravegaSource,
+    PrometheusReading,
+    TraceSource,
+)
 from adapter.config.faults import Fault
 from adapter.core.samples import EVERY
 from adapter.sources.sample_table import names_in
@@ -64,6 +72,20 @@ def shared_groups(config: Config) -> list[str]:
         for number, one in enumerate(workload.read)
         if isinstance(one, KafkaReading)
         and (other := min(first.setdefault((one.source, one.group, topic), at) for topic in one.topics)) != at
+    ]
+
+
+def shared_series(config: Config) -> list[str]:
+    """A sentence for each preset that two workloads read with the same labels."""
+    first: dict[tuple[object, ...], int] = {}
+    text = "workloads[{}] reads the same series of this preset; correct the match of one of them"
+    return [
+        Fault(("workloads", at, "read", number, "match"), text.format(other)).sentence()
+        for at, workload in enumerate(config.workloads)
+        for number, one in enumerate(workload.read)
+        if isinstance(one, PrometheusReading)
+        and one.preset
+        and (other := first.setdefault((one.source, one.preset, *sorted(one.match.items())), at)) != at
     ]
 
 

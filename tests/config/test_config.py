@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import expired_times, lone_prices, unused_matches, unused_parameters
+from adapter.config.settings import expired_times, globs, lone_prices, unused_matches, unused_parameters
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -453,6 +453,37 @@ def test_a_pause_that_has_ended_is_named(pause: str, ended: bool, part: str, ent
 
     text = "is in the past, so scaling is not paused; remove the pause, or set a later end"
     assert found == [f"{part}[0].pause.until: {text}"] * ended
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("report-*", "in which -* is any number of -; for any text write report-.*"),
+        ("eu-*-orders", "in which -* is any number of -; for any text write eu-.*-orders"),
+        ("shop*", "in which p* is any number of p; for any text write shop.*"),
+        ("report-.*", ""),
+        ("[a-z]*", ""),
+        ("(a|b)*", ""),
+        (r"orders-\\d*", ""),
+    ],
+)
+def test_a_regular_expression_that_looks_like_a_glob_is_named(pattern: str, hint: str):
+    sources = 'sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}\npipeline: {checkpoint: /c}'
+    fleets = f'fleets: [{{name: a, source: kafka, groups: "{pattern}"}}]'
+    matches = f'rules_by_match: [{{name: "{pattern}", rules: {{max_workers: 9}}}}]'
+    found = globs(parse(f"{sources}\n{fleets}\n{matches}", "c.yaml"))
+
+    paths = ("fleets[0].groups", "rules_by_match[0].name") if hint else ()
+    assert found == [f"{path}: is a regular expression, {hint}" for path in paths]
+
+
+def test_a_pause_of_the_file_is_that_of_workloads_without_their_own():
+    own = SOUND.replace("rules: {max_workers: 12}", "pause: {direction: up}")
+    book = rule_book(parse(own + "pause: {direction: down, until: 2999-01-31T18:00:00Z}\n", "c.yaml"))
+
+    orders, scores = (book.by_workload[name] for name in ("default/orders", "shop/scores"))
+    assert (orders.pause_up_until_s, orders.pause_down_until_s) == (math.inf, 0.0)
+    assert (scores.pause_up_until_s, scores.pause_down_until_s) == (0.0, 32_474_800_800.0)
 
 
 @pytest.mark.parametrize(("year", "ended"), [(2025, True), (2125, False)])

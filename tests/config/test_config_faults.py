@@ -517,6 +517,23 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
             id="a hidden setting",
         ),
         pytest.param(
+            workload("backlog_time_target_s: 60"),
+            "workloads[0].backlog_time_target_s: is a rule; move it below rules (",
+            id="a rule beside rules",
+        ),
+        pytest.param(
+            workload("maxReplicas: 5"),
+            "workloads[0].maxReplicas: is not a setting here; maxReplicas of the HPA limits the size, as does "
+            "rules.max_workers (",
+            id="a field of an HPA",
+        ),
+        pytest.param(
+            workload("rules: {lagThreshold: 50}"),
+            "rules.lagThreshold: is not a setting here; drain sizes by time, not by records: set "
+            "rules.backlog_time_target_s (",
+            id="a parameter of KEDA",
+        ),
+        pytest.param(
             workload("rules: {pause: {direction: both}}"),
             "rules.pause: is no rule; move it out of rules, into its workload or fleet (",
             id="a setting of the workload",
@@ -769,7 +786,8 @@ PERIOD = "from: 22:00, to: 06:00"
         *(
             pytest.param(
                 fleet(f"source: kafka, groups: a, excluded_periods: [{{zone: {zone}, {PERIOD}}}]"),
-                f"expected a time zone such as UTC or Europe/Berlin, got '{zone}' (c.yaml",
+                f"expected a time zone such as UTC or Europe/Berlin, got '{zone}'; a region knows its daylight "
+                "saving time, an abbreviation or offset does not (c.yaml",
                 id=f"{zone} is no region, and another one that resembles it would be wrong",
             )
             for zone in ("CEST", "BST", "UTC+2", "GMT+1", "Etc/GMT+20")
