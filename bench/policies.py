@@ -82,7 +82,7 @@ def compare(backtest: command.TraceBacktest, folder: Path) -> list[summary.Summa
 def comparison(arguments: argparse.Namespace) -> command.TraceBacktest:
     """Every unit of every trace of the folder, with the policies in the given order. Raises AdapterError."""
     grids = _grids(arguments)
-    traces = traces_of(arguments.traces, arguments.days)
+    traces = traces_of(arguments.traces, arguments.days, arguments.skip_days)
     wanted = tuple(unit for trace in traces for unit in _units(trace, grids))
     return command.TraceBacktest(traces=traces, units=wanted, policies=grids[0].policies, out=arguments.out)
 
@@ -101,6 +101,7 @@ def parse_arguments(
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--delays", default="0,120", help="how old metrics are, in seconds")
     parser.add_argument("--days", type=float, default=28.0, help="simulate at most the first days of a trace; 0 is all")
+    parser.add_argument("--skip-days", type=float, default=0.0, help="skip these first days, and shorter traces")
     parser.add_argument("--master", help="Spark's master; default: this machine")
     parser.add_argument("--out", type=Path, default=Path("build/bench-policies"))
     return parser.parse_args(words)
@@ -129,9 +130,12 @@ def _units(trace: Trace, grids: tuple[Grid, Grid | None]) -> Iterator[Unit]:
             yield from units(trace, grid)
 
 
-def traces_of(folder: Path, days: float) -> tuple[Trace, ...]:
-    """The first days of each trace of a folder, the whole traces for 0. Raises TraceError without any."""
-    return tuple(_shorten(trace, days) for trace in _traces(folder))
+def traces_of(folder: Path, days: float, skip_days: float = 0.0) -> tuple[Trace, ...]:
+    """Some days of each trace of a folder, all days for 0. Raises TraceError without any.
+
+    skip_days: the first days, which are left out, as are traces that end with them.
+    """
+    return tuple(_shorten(_skip(trace, skip_days), days) for trace in _traces(folder) if days_of(trace) > skip_days)
 
 
 def days_of(trace: Trace) -> float:
@@ -148,6 +152,10 @@ def _traces(folder: Path) -> Iterator[Trace]:
     if not found:
         raise TraceError(f"{folder}: expected files `seconds,rate` named *.csv, got {len(files)} that are none")
     yield from found
+
+
+def _skip(trace: Trace, days: float) -> Trace:
+    return replace(trace, rate=trace.rate[round(days * DAY_S / trace.step_s) :])
 
 
 def _shorten(trace: Trace, days: float) -> Trace:

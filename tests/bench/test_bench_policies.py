@@ -55,6 +55,13 @@ def test_a_long_trace_is_cut_to_its_first_days_with_a_message(folder: Path, caps
     assert capsys.readouterr().out.count("days: its first 1.5 of 3 days; --days 0 takes all") == 1
 
 
+def test_the_first_days_of_each_trace_can_be_left_out(folder: Path) -> None:
+    whole, *_ = backtest(folder, "--days", "0").traces
+    (later,) = backtest(folder, "--days", "1", "--skip-days", "1.5").traces
+    assert later.name == "days"
+    assert later.rate.tolist() == whole.rate[72:120].tolist()
+
+
 def test_traces_of_less_than_a_day_run_with_the_published_profiles_too(folder: Path) -> None:
     long, short = set(policies.PROFILES.split(",")), set(policies.SHORT_PROFILES.split(","))
     units = backtest(folder).units
