@@ -220,6 +220,8 @@ def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, caps
         ("workloads: [orders]", "workloads: is not a value of the chart; move it below config"),
         ("1: 2", "[1]: is not a value of the chart"),
         ("config:", "config: expected settings, got nothing; write them below it, or remove it"),
+        ("config: {rules: }", "config.rules: expected a mapping, got nothing"),
+        ("config: {workloads: , rules_by_match: , fleets: }", "config.rules_by_match: expected a list, got nothing"),
     ],
 )
 def test_check_refuses_the_names_that_helm_refuses(

@@ -10,6 +10,8 @@ from adapter.config.models import Config
 # What every release has: the defaults of values.yaml, and what the chart sets itself and the configuration requires.
 RELEASE: Mapping[str, Any] = {
     "sources": {"cluster": {"kind": "kubernetes"}},
+    "workloads": [],
+    "fleets": [],
     "pipeline": {"checkpoint": "/var/lib/backlog-adapter/checkpoint"},
 }
 # What the chart adds where the values set the lifetimes of certificates.
@@ -65,9 +67,9 @@ def chart_config(document: Document) -> Document:
 
 
 def _merge(defaults: Mapping[Any, Any], given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The given values over the defaults, as helm merges them: null removes a key."""
+    """The given values over the defaults, as helm merges them: null removes a default."""
     merged = {**defaults, **given}
     for name in defaults.keys() & given.keys():
         if isinstance(defaults[name], Mapping) and isinstance(given[name], Mapping):
             merged[name] = _merge(defaults[name], given[name])
-    return {name: value for name, value in merged.items() if value is not None}
+    return {name: value for name, value in merged.items() if value is not None or name not in defaults}
