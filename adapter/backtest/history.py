@@ -56,6 +56,11 @@ class RecordedHistory:
     cut: str = ""  # why the reading ended early; "" if it did not
 
     @property
+    def messages(self) -> tuple[str, ...]:
+        """Why it was cut, if it was, then the notes."""
+        return (self.cut, *self.notes) if self.cut else self.notes
+
+    @property
     def workloads(self) -> tuple[str, ...]:
         """The workloads with at least one sample, sorted."""
         return tuple(sorted({workload for seen in self.samples for workload in seen.workloads}))
@@ -244,8 +249,7 @@ def _absence_message(past: RecordedHistory, name: str, without_past: Collection[
 
 
 def _empty_message(past: RecordedHistory, ticks: range) -> str:
-    why: Sequence[str] = (*((past.cut,) if past.cut else ()), *past.notes)
-    cause = f": {'; '.join(why)}" if why else "; did the workloads have other names or labels then?"
+    cause = f": {'; '.join(past.messages)}" if past.messages else "; did the workloads have other names or labels then?"
     return f"no sample of any workload from {_at(ticks[0])} to {_at(ticks[-1])}{cause}"
 
 

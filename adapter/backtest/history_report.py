@@ -52,7 +52,7 @@ def run(config: Config, options: ReportOptions, say: Callable[[str], None]) -> t
     ticks = history.ticks_of(begin_s, end_s, step_s, now_s)
     report.probe(options.report)
     recorded = history.read(config, ticks, options.workloads, progress=_Progress("reading the history", say))
-    for note in (*recorded.notes, *((recorded.cut,) if recorded.cut else ())):
+    for note in recorded.messages:
         say(note)
     return write_history_report(recorded, configuration.rule_book(config), options, say)
 
@@ -99,7 +99,7 @@ def history_report(
         title=f"Backtest of {begin} to {end} UTC",
         sections=tuple(made),
         currency=options.currency,
-        notes=tuple(note for note in (recorded.cut, *recorded.notes) if note),
+        notes=recorded.messages,
     )
 
 
@@ -110,7 +110,6 @@ def write_trace_report(
 
     Simulates again, because stored results contain no time series. Raises ReportError.
     """
-    report.probe(options.report)
     made = []
     for trace in traces:
         progress = _Progress(f"simulating {trace.name} for the report", say)

@@ -139,7 +139,7 @@ def _position(error: yaml.YAMLError) -> str:
 
 def _cause(error: yaml.YAMLError) -> str:
     if getattr(error, "context", None) == "expected a single document in the stream":
-        return "holds more than one document; keep one"
+        return "holds more than one document; keep that of the configuration, without manifests of Kubernetes"
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     hint = "; indent with spaces, not tabs" if "\\t" in problem else ""
     return f"is not YAML: {problem}{hint}"

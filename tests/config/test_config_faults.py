@@ -68,7 +68,14 @@ def kafka(settings: str) -> str:
         ),
         pytest.param("a: !!python/name:os.system x", ["a: has the tag"], id="a tag"),
         pytest.param("a: !!int ''", ["is not YAML"], id="a number that is none"),
-        pytest.param("a: 1\n---\nb: 1", ["c.yaml line 2 column 1: holds more than one document; keep one"], id="two"),
+        pytest.param(
+            "a: 1\n---\nb: 1",
+            [
+                "c.yaml line 2 column 1: holds more than one document; keep that of the configuration, without "
+                "manifests of Kubernetes"
+            ],
+            id="two",
+        ),
         pytest.param("\x00", ["is not YAML"], id="control characters"),
         pytest.param("[" * 5000, ["nested too deeply"], id="very deep nesting"),
     ],
