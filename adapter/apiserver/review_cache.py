@@ -62,7 +62,7 @@ class ReviewCache(Generic[Key, Value]):
         self._lock = Lock()
         name = settings.name.replace(" ", "-")
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix=name)
-        began, over = "the cluster does not answer; requests that need its answer fail", "the cluster answers again"
+        began, over = "reviews fail, and so do the requests that need them", "reviews succeed again"
         self._failures = FailureLogger(_log, began, over, reviews=settings.name)
         began, over = "more reviews wait than the cluster answers in time; some requests fail", "no review waits"
         self._overload = FailureLogger(_log, began, over, reviews=settings.name)

@@ -184,6 +184,11 @@ def test_a_failure_and_its_end_are_logged_once(server: Server) -> None:
     assert [log["log_level"] for log in logs] == ["error", "info"]
     assert logs[0]["cause"] == "connection refused"
     assert "system:auth-delegator" in logs[0]["fix"]
+    # A refusal of the cluster is a failure too: no message says that the cluster is silent.
+    assert [log["event"] for log in logs] == [
+        "reviews fail, and so do the requests that need them",
+        "reviews succeed again",
+    ]
 
 
 def test_close_fails_the_waiting_reviews(server: Server) -> None:
