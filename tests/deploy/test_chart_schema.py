@@ -159,6 +159,8 @@ def test_a_wrong_value_is_refused_by_its_path_before_anything_is_installed(
         "commonLabels",
         "commonAnnotations",
         "images.digests",
+        "pipeline.persistence.accessModes",
+        "pipeline.persistence.size",
         "pipeline.secretMounts",
         "pipeline.podAnnotations",
         "pipeline.podLabels",
@@ -172,7 +174,14 @@ def test_a_wrong_value_is_refused_by_its_path_before_anything_is_installed(
 def test_a_key_without_a_value_is_refused_by_its_path(helm: Helm, path: str) -> None:
     parent, _, name = path.rpartition(".")
     done = helm("template", "orders", CHART, "--set", "networkPolicy.enabled=true", "--set-json", f"{path}=null")
-    assert f"at '{parent and f'/{parent}'}': missing property '{name}'" in done.stderr
+    pointer = "".join(f"/{key}" for key in parent.split(".") if key)
+    assert f"at '{pointer}': missing property '{name}'" in done.stderr
+
+
+@pytest.mark.parametrize("role", ["pipeline", "serve"])
+def test_a_role_may_have_no_resources(helm: Helm, role: str) -> None:
+    done = helm("template", "orders", CHART, "--set-json", f"{role}.resources=null")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_list_of_workloads_without_an_entry_is_empty(helm: Helm) -> None:

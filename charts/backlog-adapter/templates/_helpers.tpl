@@ -142,7 +142,7 @@ itself. */}}
 {{- $units := dict "k" 1024.0 "m" 1048576.0 "g" 1073741824.0 "t" 1099511627776.0 -}}
 {{- $limits := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
 {{- $heap := (.Values.config.pipeline | default dict).memory | default "1g" -}}
-{{- $limit := (.Values.pipeline.resources.limits | default dict).memory | default "" -}}
+{{- $limit := ((.Values.pipeline.resources | default dict).limits | default dict).memory | default "" -}}
 {{- $limit = kindIs "float64" $limit | ternary (int64 $limit) $limit | toString | trimPrefix "+" -}}
 {{- with get $limits (regexFind "[A-Za-z]*$" $limit) -}}
 {{- if and $limit (ge (mulf (regexFind "^[0-9]+" $heap) (get $units (regexFind "[a-z]$" $heap))) (mulf (regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" $limit) .)) -}}
