@@ -145,12 +145,8 @@ def _status(error: StatusError) -> Response:
 
 
 def _http_error(error: HTTPException) -> Response:
-    """werkzeug's errors: no route, or another method."""
-    return _status({404: no_such_resource(), 405: method_not_allowed()}.get(error.code or 500, _other(error)))
-
-
-def _other(error: HTTPException) -> StatusError:
-    return StatusError(error.code or 500, error.name.replace(" ", ""), error.description or error.name)
+    """werkzeug's errors: no route, or another method. Flask makes a 500 of an exception after the handler."""
+    return _status({404: no_such_resource, 405: method_not_allowed}.get(error.code or 500, internal_error)())
 
 
 def _unhandled_error(error: Exception) -> Response:

@@ -5,6 +5,7 @@ a2wsgi streams bodies in both directions through queues, which takes three times
 """
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
@@ -221,6 +222,7 @@ def _environ(scope: Scope, body: bytes) -> dict[str, Any]:
         "wsgi.url_scheme": scope["scheme"],
         "wsgi.input": BytesIO(body),
         "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
         "wsgi.multithread": True,
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,

@@ -6,11 +6,12 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import ref
+from wsgiref.validate import validator
 
 import pytest
 import trustme
@@ -19,12 +20,13 @@ from serving_certificates import CLIENTS, pem, serving_files
 from structlog.testing import capture_logs
 
 from adapter.apiserver.answer import Answer, text
-from adapter.apiserver.app import create_app
+from adapter.apiserver.app import RequestOutcome, create_app
 from adapter.apiserver.limits import ServerLimits
 from adapter.apiserver.protocol import LimitedProtocol
 from adapter.apiserver.request import Request
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
+from adapter.apiserver.wsgi_bridge import Wsgi
 from adapter.errors import SetupError
 
 LIMITS = ServerLimits()
@@ -121,6 +123,33 @@ def test_an_application_that_exits_ends_no_thread(running: Running) -> None:
     before = threading.active_count()
     assert [code(running) for _ in range(3)] == [200, 200, 200]
     assert threading.active_count() == before
+
+
+@contextmanager
+def client_of(app: Wsgi) -> Iterator[Client]:
+    """A connection to a server of its own with this application."""
+    server = Server(app, "127.0.0.1", 0)
+    server.start()
+    try:
+        with Client(server) as client:
+            yield client
+    finally:
+        server.stop()
+
+
+def test_the_environment_of_a_request_is_that_of_pep_3333() -> None:
+    with client_of(validator(create_app({"/": lambda request: text("ok")}))) as client:
+        assert client.get("/?a=b", "X-Remote-User: a").code == 200
+
+
+def test_an_observer_that_fails_makes_a_500_like_any_other() -> None:
+    def fail(outcome: RequestOutcome) -> None:
+        raise RuntimeError("the password is swordfish")
+
+    with client_of(create_app({"/": lambda request: text("ok")}, observe=fail)) as client:
+        response = client.get("/")
+    assert (response.code, response.document["reason"]) == (500, "InternalError")
+    assert b"swordfish" not in response.body
 
 
 REFUSED = {
