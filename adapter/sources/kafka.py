@@ -17,7 +17,7 @@ from adapter.config import Config, KafkaSource
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.history_file import HistoryFile
-from adapter.sources.kafka_errors import share_group_fault
+from adapter.sources.kafka_errors import other_group_fault
 from adapter.sources.kafka_properties import Inputs, exists, inputs, merge, without_secrets
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.kafka_silence import SilentGroups
@@ -152,7 +152,7 @@ class KafkaReader:
         groups = {group for read in explicit for group, _ in read.inputs} | {group for _, group in found}
         committed = requests.committed(sorted(groups), self._answered)
         self._answered = frozenset(group for group, answer in committed.items() if not isinstance(answer, str))
-        committed |= self._share_group_faults(requests, {group for group, answer in committed.items() if not answer})
+        committed |= self._other_group_faults(requests, {group for group, answer in committed.items() if not answer})
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
         partitions = requests.partitions(sorted({topic for read in workloads for _, topic in read.inputs}))
         offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions))
@@ -174,12 +174,12 @@ class KafkaReader:
         if not self._groups.complete:
             self._groups = replace(before, consumers=before.consumers | self._groups.consumers)
 
-    def _share_group_faults(self, requests: KafkaRequests, silent: set[str]) -> dict[str, str]:
-        """The faults of share groups among the groups without a commit."""
+    def _other_group_faults(self, requests: KafkaRequests, silent: set[str]) -> dict[str, str]:
+        """The faults of the share and streams groups among the groups without a commit."""
         if silent and not self._plan.patterns:  # with patterns, the groups are listed already
             with suppress(UnreachableError):  # the brokers answered the other requests
                 self._list_groups(requests)
-        return {group: share_group_fault(group) for group in silent & self._groups.others}
+        return {group: other_group_fault(group) for group in silent & self._groups.others}
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # the error before it has the cause

@@ -37,11 +37,11 @@ def group_fault(group: str, name: str, text: str) -> str:
     return f"group {group}: {text}{fix}"
 
 
-def share_group_fault(group: str) -> str:
+def other_group_fault(group: str) -> str:
     """The message for a group that is no consumer group and has no committed offsets."""
     return (
-        f"group {group} has no committed offset and is no consumer group: share groups (KIP-932) are not supported, "
-        "because librdkafka cannot read their progress; use a consumer group"
+        f"group {group} has no committed offset and is no consumer group: a streams group (KIP-1071) is read after its "
+        "first commit; a share group (KIP-932) is not supported, because librdkafka cannot read its progress"
     )
 
 

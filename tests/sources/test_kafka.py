@@ -205,29 +205,32 @@ def test_groups_are_listed_once_a_minute_too_while_a_broker_is_away() -> None:
 
 
 AWAY = {"error": "_TRANSPORT", "text": "a broker does not answer"}
-SHARE_GROUP = "has no committed offset and is no consumer group: share groups (KIP-932) are not supported"
+NO_CONSUMER_GROUP = (
+    "has no committed offset and is no consumer group: a streams group (KIP-1071) is read after its first commit; a "
+    "share group (KIP-932) is not supported"
+)
 
 
-def with_share_groups(*names: str) -> Cluster:
+def with_other_groups(*names: str) -> Cluster:
     cluster = Cluster("a_tick")
     cluster.without_classic_state = set(names)
     cluster.by_kind["committed"] += [[name, []] for name in names]
     return cluster
 
 
-def test_a_configured_share_group_is_named_as_unsupported() -> None:
-    found = seen(reader(with_share_groups("nobody")))
-    assert str(found[("shop/idle", FAULT)]).startswith(f"group nobody {SHARE_GROUP}")
+def test_a_configured_group_that_is_no_consumer_group_has_a_fault_of_its_own() -> None:
+    found = seen(reader(with_other_groups("nobody")))
+    assert str(found[("shop/idle", FAULT)]).startswith(f"group nobody {NO_CONSUMER_GROUP}")
     assert found[("shop/orders", "backlog_records")] == 210.0
 
 
-def test_a_fleet_names_a_share_group_as_unsupported() -> None:
-    found = seen(reader(with_share_groups("clicks-shared")))
-    assert str(found[("web/clicks-shared", FAULT)]).startswith(f"group clicks-shared {SHARE_GROUP}")
+def test_a_group_of_a_fleet_that_is_no_consumer_group_has_a_fault_of_its_own() -> None:
+    found = seen(reader(with_other_groups("clicks-shared")))
+    assert str(found[("web/clicks-shared", FAULT)]).startswith(f"group clicks-shared {NO_CONSUMER_GROUP}")
     assert found[("web/clicks-shared", "fleet")] == 0.0
 
 
-def test_a_next_generation_group_is_no_share_group() -> None:
+def test_a_next_generation_group_is_a_consumer_group() -> None:
     """The old listing calls it dead too, but the listing of consumer groups has it."""
     cluster = Cluster("a_tick")
     cluster.without_classic_state = {"clicks-eu", "orders"}
@@ -237,7 +240,7 @@ def test_a_next_generation_group_is_no_share_group() -> None:
 
 
 def test_without_the_old_listing_a_group_without_a_commit_has_the_general_fault() -> None:
-    cluster = with_share_groups("nobody")
+    cluster = with_other_groups("nobody")
     cluster.old_listing_fault = KafkaError(KafkaError._PARTIAL, "Local: Partial response")
     found = seen(reader(cluster))
     assert str(found[("shop/idle", FAULT)]).startswith(

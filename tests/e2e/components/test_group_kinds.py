@@ -117,7 +117,7 @@ def test_a_share_group_is_named_as_unsupported(broker: Broker, closed_last: Exit
     reader = closed_last.enter_context(closing(opened(broker, ReadPlan(reads, (GroupPattern(0, "web", "share.*"),)))))
     fleet = closed_last.enter_context(closing(opened(broker, ReadPlan(patterns=(GroupPattern(0, "web", "share.*"),)))))
     found, at_s = tick(reader, int(time.time())), int(time.time())
-    unsupported = "group share-active has no committed offset and is no consumer group: share groups (KIP-932) are not"
+    unsupported = "group share-active has no committed offset and is no consumer group: a streams group"
     assert str(found["shop/share-active", FAULT]).startswith(unsupported)
     for group in ("share-idle", "unknown"):
         assert str(found[f"shop/{group}", FAULT]).startswith(f"group {group} has no committed offset on topic")
