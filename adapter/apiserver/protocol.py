@@ -29,7 +29,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.last_used_s = time.monotonic()
         self.refusal: Refusal | None = None
         self.in_head = False
-        self.message_bytes = 0  # since the request began, at most: also counts what precedes it in the same chunk
+        # Of the request, without those in the chunk in which another one ends: at most 64 KiB, until its head is whole.
+        self.message_bytes = 0
         self.read_deadline: asyncio.TimerHandle | None = None
         self.write_deadline: asyncio.TimerHandle | None = None
 

@@ -130,7 +130,7 @@ def certificate_gauges(ends_s: Callable[[], float], clock: Callable[[], float] =
 
 
 def server_gauges(server: Server) -> Gauges:
-    """Connections of a server, and the requests that it refused before the application saw them."""
+    """Connections of a server, and the requests that it answered itself."""
 
     def gauges() -> Iterator[Metric]:
         yield GaugeMetricFamily(f"{PREFIX}_connections", "open connections", value=server.connections)
