@@ -20,7 +20,7 @@ from adapter.apiserver.tokens import Tokens, bearer_token
 from adapter.errors import SourceError
 
 # Answered to everybody until the authentication settings are known, so that the API stays listed.
-_OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version")
+_OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz")
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
 _MOST_LOGGED = 256  # certificates

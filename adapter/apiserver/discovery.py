@@ -1,8 +1,5 @@
-"""Discovery: the documents that list groups, versions and resources, and the release of the server."""
+"""Discovery: the documents that list groups, versions and resources."""
 
-import platform
-import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +10,6 @@ from adapter.apiserver.answer import Answer, Handler, Routes, json, with_etag
 from adapter.apiserver.negotiation import AGGREGATED, aggregated_version, check_json
 from adapter.apiserver.request import Request
 from adapter.apiserver.status import Document
-
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-_RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)[.+]?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +75,6 @@ def aggregate(groups: Sequence[ApiGroup], version: str) -> Document:
     ]
     names = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
     return {**names, "metadata": {}, "items": items}
-
-
-def version_handler(release: str) -> Handler:
-    """Answers `/version`. release: begins with three numbers. Fields that only Go programs have are empty."""
-    found = _RELEASE.fullmatch(release)
-    if found is None:
-        raise ValueError(f"a release must begin with three numbers, as in 1.2.3, got {release!r}")
-    major, minor, patch, rest = found.groups()
-    machine = platform.machine()
-    document = {
-        "major": major,
-        "minor": minor,
-        # kubectl fails unless this is a semantic version.
-        "gitVersion": f"v{major}.{minor}.{patch}" + (f"-{rest}" if rest else ""),
-        "gitCommit": "",
-        "gitTreeState": "",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "",
-        "compiler": sys.implementation.name,
-        "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
-    }
-    return partial(_plain, json(document))
 
 
 def _aggregated_resources(group: ApiGroup) -> list[Document]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 
-from adapter import __version__
 from adapter.apiserver import discovery, probes
 from adapter.apiserver.answer import Answer, Handler, Routes, exposition, json, matches, text, with_etag
 from adapter.apiserver.negotiation import check_json
@@ -66,13 +65,8 @@ def metric_routes(store: SnapshotStore) -> Routes:
 
 def api_routes(external: ExternalProvider, custom: CustomProvider) -> Routes:
     """Both groups of metrics, their discovery and description."""
-    found: Routes = {
-        **discovery.routes(api_groups(external, custom)),
-        "/openapi/v2": partial(_openapi, OPENAPI.read_bytes()),
-        "/version": discovery.version_handler(__version__),
-    }
-    paths = json({"paths": sorted(path for path in found if "<" not in path)})
-    return {**found, "/": lambda request: paths}
+    openapi = {"/openapi/v2": partial(_openapi, OPENAPI.read_bytes())}
+    return {**discovery.routes(api_groups(external, custom)), **openapi}
 
 
 def monitoring_routes(

@@ -28,7 +28,7 @@ def test_each_row_that_differs_is_printed_before_the_totals(tmp_path: Path, caps
     file.write_text("\n".join((SAME, LISTED, OTHER)), "utf-8")
     assert main([str(file)]) == 1
     listed, failed, totals = capsys.readouterr().out.splitlines()
-    assert listed.startswith("a-002: listed as own-release: ")
+    assert listed.startswith("a-002: listed as proxied-paths-alone: ")
     assert failed.startswith("a-003: FAILED: ")
     assert 'body at .kind: expected 1, got "ExternalMetricValueList"' in failed
     assert totals == "1 matched, 1 listed divergences, 1 failed"

@@ -50,8 +50,8 @@ SELECTOR = row(CUSTOM + "/p/m?metricLabelSelector=%24", 500)
         ("status-document", row(status=500, recorded={"content-type": "text/plain"}), ours(500)),
         ("every-version", row("/apis"), ours()),
         ("openapi-v2-alone", row("/openapi/v3"), ours(404)),
-        ("own-release", row("/version"), ours()),
-        ("own-paths", row("/"), ours()),
+        ("proxied-paths-alone", row("/version"), ours(404)),
+        ("proxied-paths-alone", row("/"), ours(404)),
     ],
 )
 def test_an_intended_difference_is_listed(name: str, recorded: Row, response: Response | None) -> None:

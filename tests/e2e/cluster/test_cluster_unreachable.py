@@ -72,7 +72,7 @@ def pipeline_secrets(folder: Path, adapter: Adapter) -> dict[str, str]:
 def test_without_the_clusters_api_a_server_is_ready_refuses_metrics_and_recovers(
     server: DirectClient, forward: PortForward, reader: User
 ) -> None:
-    for path in ("/livez", "/readyz", "/apis", f"/apis/{EXTERNAL}", "/openapi/v2", "/version"):
+    for path in ("/livez", "/readyz", "/apis", f"/apis/{EXTERNAL}", "/openapi/v2"):
         assert server.get(path).status_code == 200, path
     answers = server.get(SEGMENTS), server.get(SEGMENTS, reader.certificate)
     assert [answer.status_code for answer in answers] == [403, 403]
