@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from adapter.apiserver.answer import Answer, Handler, Routes, json, with_etag
-from adapter.apiserver.negotiation import AGGREGATED, aggregated_version, check_json
+from adapter.apiserver.negotiation import AGGREGATED, check_json, wants_aggregated
 from adapter.apiserver.request import Request
 from adapter.apiserver.status import Document
 
@@ -32,8 +32,8 @@ class ApiGroup:
 
 def routes(groups: Sequence[ApiGroup]) -> Routes:
     """The routes of discovery and of every group."""
-    bodies = {version: msgspec.json.encode(aggregate(groups, version)) for version in AGGREGATED}
-    found: dict[str, Handler] = {"/apis": partial(_root, json(group_list(groups)), bodies)}
+    aggregated = msgspec.json.encode(aggregate(groups))
+    found: dict[str, Handler] = {"/apis": partial(_root, json(group_list(groups)), aggregated)}
     for group in groups:
         found[f"/apis/{group.name}"] = partial(_plain, json({"kind": "APIGroup", "apiVersion": "v1"} | _group(group)))
         for version, resources in group.versions.items():
@@ -58,8 +58,8 @@ def resource_list(group: ApiGroup, version: str) -> Document:
     return {**names, "resources": resources}
 
 
-def aggregate(groups: Sequence[ApiGroup], version: str) -> Document:
-    """`/apis` as aggregated discovery. version: of apidiscovery.k8s.io.
+def aggregate(groups: Sequence[ApiGroup]) -> Document:
+    """`/apis` as aggregated discovery.
 
     Without its resources, `kubectl api-resources` would show no metric.
     """
@@ -73,7 +73,7 @@ def aggregate(groups: Sequence[ApiGroup], version: str) -> Document:
         }
         for group in groups
     ]
-    names = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
+    names = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2"}
     return {**names, "metadata": {}, "items": items}
 
 
@@ -107,10 +107,7 @@ def _plain(document: Answer, request: Request) -> Answer:
     return document
 
 
-def _root(document: Answer, bodies: dict[str, bytes], request: Request) -> Answer:
-    accept = request.header(b"accept")
-    version = aggregated_version(accept)
-    if version is None:
+def _root(document: Answer, aggregated: bytes, request: Request) -> Answer:
+    if not wants_aggregated(request.header(b"accept")):
         return _plain(document, request)
-    headers = {"Cache-Control": "public", "Vary": "Accept"}
-    return with_etag(request, bodies[version], AGGREGATED[version], headers)
+    return with_etag(request, aggregated, AGGREGATED, {"Cache-Control": "public", "Vary": "Accept"})

@@ -4,10 +4,8 @@ from adapter.apiserver.answer import JSON
 from adapter.apiserver.cache import cache
 from adapter.apiserver.status import not_acceptable
 
-# By version of apidiscovery.k8s.io; API servers before Kubernetes 1.30 ask for v2beta1.
-AGGREGATED = {
-    version: f"{JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
-}
+AGGREGATED = f"{JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"  # since Kubernetes 1.30
+_KIND = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 _RANGES = (JSON, "application/*", "*/*")
 
 
@@ -17,9 +15,9 @@ def check_json(accept: str) -> None:
         raise not_acceptable(JSON)
 
 
-def aggregated_version(accept: str) -> str | None:
-    """The first version of aggregated discovery that the client lists before plain JSON; None for plain JSON."""
-    return _aggregated_version(accept) if "as=" in accept else None
+def wants_aggregated(accept: str) -> bool:
+    """Whether the client lists aggregated discovery before plain JSON."""
+    return "as=" in accept and _wants_aggregated(accept)
 
 
 @cache(entries=1024, longest=1024)
@@ -29,16 +27,10 @@ def _accepts_json(accept: str) -> bool:
 
 
 @cache(entries=1024, longest=1024)
-def _aggregated_version(accept: str) -> str | None:
-    for media, parameters in _clauses(accept):
-        if media not in _RANGES:
-            continue
-        if "as" not in parameters:
-            return None
-        wanted = (parameters.get("g"), parameters["as"])
-        if wanted == ("apidiscovery.k8s.io", "APIGroupDiscoveryList") and parameters.get("v") in AGGREGATED:
-            return parameters["v"]
-    return None
+def _wants_aggregated(accept: str) -> bool:
+    known = [parameters for media, parameters in _clauses(accept) if media in _RANGES]
+    kinds = (tuple(map(parameters.get, ("g", "v", "as"))) for parameters in known)
+    return next((kind == _KIND for kind in kinds if kind == _KIND or kind[2] is None), False)
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:

@@ -20,6 +20,7 @@ E = "/apis/external.metrics.k8s.io/v1beta1"
 N = f"{E}/namespaces"
 METRIC = f"{N}/shop/required_workers"
 JSON = "application/json"
+V2BETA1 = AGGREGATED.replace("v=v2", "v=v2beta1")  # before Kubernetes 1.30
 TABLE = f"{JSON};as=Table;v=v1;g=meta.k8s.io"
 C = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps"
 
@@ -95,7 +96,7 @@ def test_a_stage_in_the_selector_selects_its_utilization(
     ("uri", "accept", "content_type"),
     [
         pytest.param(E, "", JSON, id="aggregator, availability"),
-        pytest.param("/apis", f"{AGGREGATED['v2']},{AGGREGATED['v2beta1']},{JSON}", AGGREGATED["v2"], id="aggregator"),
+        pytest.param("/apis", f"{AGGREGATED},{V2BETA1},{JSON}", AGGREGATED, id="aggregator"),
         pytest.param("/openapi/v2", JSON, JSON, id="aggregator, OpenAPI"),
         pytest.param(METRIC, "application/vnd.kubernetes.protobuf, */*", JSON, id="HPA controller"),
         pytest.param(METRIC, f"{JSON}, */*", JSON, id="kubectl get --raw"),
@@ -110,12 +111,12 @@ def test_each_client_of_decision_45_gets_the_json_that_it_accepts(uri: str, acce
 @pytest.mark.parametrize(
     ("accept", "content_type"),
     [
-        (f"{AGGREGATED['v2']},application/json", AGGREGATED["v2"]),
-        (f"{AGGREGATED['v2']},{AGGREGATED['v2beta1']},application/json", AGGREGATED["v2"]),
-        (AGGREGATED["v2beta1"], AGGREGATED["v2beta1"]),
-        ("application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;profile=nopeer", AGGREGATED["v2"]),
+        (f"{AGGREGATED},application/json", AGGREGATED),
+        (f"{AGGREGATED},{V2BETA1},application/json", AGGREGATED),
+        (f"{V2BETA1},application/json", JSON),
+        ("application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;profile=nopeer", AGGREGATED),
         (JSON, JSON),
-        (f"{JSON},{AGGREGATED['v2']}", JSON),
+        (f"{JSON},{AGGREGATED}", JSON),
         ("", JSON),
     ],
 )
@@ -131,7 +132,7 @@ def test_case_4_the_root_is_aggregated_for_clients_that_prefer_it(accept: str, c
 
 
 def test_case_5_aggregated_discovery_and_openapi_are_sent_once() -> None:
-    for uri, accept in (("/apis", AGGREGATED["v2"]), ("/openapi/v2", "application/json")):
+    for uri, accept in (("/apis", AGGREGATED), ("/openapi/v2", "application/json")):
         etag = get(app_of(), uri, Accept=accept).headers["Etag"]
         again = get(app_of(), uri, Accept=accept, If_None_Match=etag)
         assert (again.status_code, again.data) == (304, b"")
@@ -152,6 +153,7 @@ def test_case_5_aggregated_discovery_and_openapi_are_sent_once() -> None:
         ("application/yaml", 406),
         ("text/html", 406),
         (TABLE, 406),
+        (V2BETA1, 406),
         (f"{TABLE},{JSON}", 200),
         (";q=x,,", 406),
     ],
