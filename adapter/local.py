@@ -15,7 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from adapter import config as configuration
-from adapter.apiserver.access import LoopbackAccess
+from adapter.apiserver.access import LOOPBACK, LoopbackAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.config import Config
@@ -37,7 +37,6 @@ from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
 from adapter.stop_signals import SPARK_STOPS, is_stopping, stop_event
 
-LOOPBACK = "127.0.0.1"
 SEED = 1
 # The rules are short, so that two minutes show every kind of disturbance, and scale-downs.
 _EMBEDDED = """

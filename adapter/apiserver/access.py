@@ -24,7 +24,8 @@ _OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz")
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
 _MOST_LOGGED = 256  # certificates
-_LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
+LOOPBACK = "127.0.0.1"
+_LOOPBACK_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
 _LONGEST_HOST = 253
 # Anybody may read this. The cause may contain addresses, so it is only in the log.
 _NO_SETTINGS = "the authentication settings of the cluster are unknown: see the log of this server"
@@ -48,7 +49,7 @@ class LoopbackAccess:
     def admit(self, request: Request) -> Identity:
         """The local user, with every right. Raises StatusError (403) for any other host name than loopback's."""
         host = request.header(b"host")
-        if not _LOOPBACK.fullmatch(host):
+        if not _LOOPBACK_HOST.fullmatch(host):
             expected = "expected localhost, 127.0.0.1 or [::1] as the host of the request"
             raise StatusError(403, "Forbidden", f"{expected}, got {host[:_LONGEST_HOST]!r}")
         return LOCAL

@@ -43,8 +43,6 @@ class Server:
         self._limits = limits
         self._bridge = WsgiBridge(app, limits, self.counters)
         self._uvicorn = uvicorn.Server(self._settings(tls))
-        self._listener: socket.socket | None = None
-        self._thread = threading.Thread(target=self._run, name=f"server {host}:{port}", daemon=True)
 
     @property
     def connections(self) -> int:
@@ -56,13 +54,12 @@ class Server:
         _raise_file_limit(self._limits)
         self._listener = _listen(*self._address)
         self.port = self._listener.getsockname()[1]
+        name = f"server {self._address[0]}:{self.port}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Accept no more connections, finish requests in progress, close."""
-        if self._listener is None:
-            self._bridge.close()
-            return
         self._uvicorn.should_exit = True
         self._thread.join(2 * DRAIN_S)
         self._bridge.close()
@@ -70,7 +67,7 @@ class Server:
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=partial(LimitedLoop, self._limits, self.counters)) as runner:
-            runner.run(self._uvicorn.serve([self._listener] if self._listener is not None else None))
+            runner.run(self._uvicorn.serve([self._listener]))
 
     def _settings(self, tls: LiveTls | None) -> uvicorn.Config:
         return uvicorn.Config(

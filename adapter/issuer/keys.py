@@ -85,10 +85,11 @@ def read_pair(certificate: bytes, key: bytes) -> KeyPair | None:
     """The first certificate of a PEM and its key; None if they are unreadable or do not belong together."""
     try:
         leaf, secret = x509.load_pem_x509_certificates(certificate)[0], load_pem_private_key(key, None)
-        belongs = isinstance(secret, ec.EllipticCurvePrivateKey) and leaf.public_key() == secret.public_key()
+        if isinstance(secret, ec.EllipticCurvePrivateKey) and leaf.public_key() == secret.public_key():
+            return KeyPair(leaf, secret)
     except UNREADABLE:
-        return None
-    return KeyPair(leaf, secret) if belongs and isinstance(secret, ec.EllipticCurvePrivateKey) else None
+        pass
+    return None
 
 
 def read_bundle(pem: bytes) -> tuple[x509.Certificate, ...]:

@@ -26,7 +26,8 @@ class Lease:
     """One holder among replicas that share no clock, by the rule of Kubernetes' own controllers.
 
     A replica takes the Lease when it has no holder, or when its record has not changed for `duration_s` of the
-    replica's own clock. A write succeeds only on the version that was read. identity: of this replica.
+    replica's own clock. A write succeeds only on the version that was read. identity: of this replica. is_held: whether
+    the last `hold` took or renewed it.
     """
 
     def __init__(
@@ -38,11 +39,11 @@ class Lease:
         self._duration_s = duration_s
         self._clock = clock
         self._seen: tuple[object, float] = (None, 0.0)  # a record, and when it was first seen
-        self._is_held = False
+        self.is_held = False
 
     def hold(self) -> bool:
         """Take or renew the Lease. Returns whether this replica holds it. Raises SourceError without an answer."""
-        held, self._is_held = self._is_held, False
+        held, self.is_held = self.is_held, False
         try:
             found = read_if_any(self._api, self._paths.lease) or self._create()
         except ConflictError:
@@ -50,15 +51,15 @@ class Lease:
         spec = found.get("spec") or {}
         if not (spec.get("holderIdentity", "") in ("", self._identity) or self._has_expired(spec)):
             return False
-        self._is_held = self._write(found, spec, self._identity)
-        if self._is_held and not held:
+        self.is_held = self._write(found, spec, self._identity)
+        if self.is_held and not held:
             _log.info("this replica issues the certificates", lease=self._paths.lease, after=spec.get("holderIdentity"))
-        return self._is_held
+        return self.is_held
 
     def release(self) -> None:
         """Let another replica take the Lease at once. Raises SourceError without an answer."""
-        if self._is_held:
-            self._is_held = False
+        if self.is_held:
+            self.is_held = False
             found = read(self._api, self._paths.lease)
             spec = found.get("spec") or {}
             if spec.get("holderIdentity") == self._identity:

@@ -37,7 +37,6 @@ class ReconcileLoop:
     def __init__(self, lease: Lease, tasks: Sequence[LeaderTask], period_s: float) -> None:
         self._lease = lease
         self._period_s = period_s
-        self._leads = False
         self._election = FailureLogger(_log, "cannot renew the Lease; not issuing", "renewing the Lease again")
         self._tasks = [(task, *_failure_loggers(type(task).__name__)) for task in tasks]
         self._stop = threading.Event()
@@ -58,14 +57,10 @@ class ReconcileLoop:
 
     def run_once(self) -> None:
         """One round."""
-        self._leads = False
-        self._election.attempt(self._elect)
+        self._election.attempt(self._lease.hold)
         for task, leading, following in self._tasks:
-            leading.attempt(task.reconcile if self._leads else task.on_lost_lease)
+            leading.attempt(task.reconcile if self._lease.is_held else task.on_lost_lease)
             following.attempt(task.sync_files)
-
-    def _elect(self) -> None:
-        self._leads = self._lease.hold()
 
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):

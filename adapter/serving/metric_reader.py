@@ -149,9 +149,9 @@ def _quantity(metric: Metric, found: Candidate) -> str | None:
 
 def _number(metric: Metric, found: Candidate) -> float | None:
     if found.stage is None:
-        return metric.read(found.decision)
+        return metric.read(found.entry.decision)
     if metric.read_stage is None:
-        whole = f"{metric.name} is a number of the whole workload {found.workload}"
+        whole = f"{metric.name} is a number of the whole workload {found.entry.decision.workload}"
         raise bad_request(f"{whole}: leave stage out of the selector")
     return metric.read_stage(found.stage)
 

@@ -5,14 +5,14 @@ import gc
 import os
 import random
 import sys
-import threading
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
-from adapter.apiserver.access import ClusterAccess, LoopbackAccess
+from adapter.apiserver.access import LOOPBACK, ClusterAccess, LoopbackAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi
@@ -34,7 +34,6 @@ from adapter.serving.snapshots.transport import Follower
 from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.stop_signals import stop_event
 
-LOOPBACK = "127.0.0.1"
 # From unready until the end: the time that a cluster needs to send requests to another replica.
 SHUTDOWN_DELAY_S = 5.0
 _M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
@@ -56,8 +55,9 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
         replica.telemetry.add(log.gauges)
         stop.wait()
         replica.readiness.stop()
-        _log.info("stopping: not ready; still answering", for_s=0.0 if insecure_local else SHUTDOWN_DELAY_S)
-        threading.Event().wait(0.0 if insecure_local else SHUTDOWN_DELAY_S)
+        delay_s = 0.0 if insecure_local else SHUTDOWN_DELAY_S
+        _log.info("stopping: not ready; still answering", for_s=delay_s)
+        time.sleep(delay_s)
 
 
 def _pin_to_one_cpu() -> None:

@@ -84,7 +84,7 @@ class Telemetry:
         """Add families."""
         self._registry.register(_GaugeCollector(gauges))
 
-    def count_response(self, metric: str, code: int, took_s: float, group: str = "other") -> None:
+    def count_response(self, metric: str, code: int, took_s: float, group: str) -> None:
         """Count one response.
 
         metric: the name in the request, "" without one; an unknown name is counted as "other". group: `external`,

@@ -34,7 +34,7 @@ def test_responses_are_counted_by_metric_code_and_group() -> None:
     telemetry.count_response("required_workers", 200, 0.002, "external")
     telemetry.count_response("required_workers", 200, 0.002, "custom")
     telemetry.count_response("required_workers", 503, 0.002, "external")
-    telemetry.count_response("", 200, 0.0)
+    telemetry.count_response("", 200, 0.0, "other")
     assert shown(telemetry, "requests_total") == {
         ("200", "external", "required_workers"): 2,
         ("200", "custom", "required_workers"): 1,

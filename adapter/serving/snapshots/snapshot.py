@@ -16,7 +16,6 @@ MOST_TICKS_AHEAD = 2  # allowed difference of clocks; a tick further in the futu
 class Snapshot:
     """All decisions of one tick."""
 
-    version: int = VERSION
     at_s: float  # the tick
     tick_s: float  # seconds between ticks
     error_after_s: float  # the largest of its entries; no number of an older snapshot is served
@@ -48,7 +47,7 @@ _decode = msgspec.msgpack.Decoder(_Message).decode
 def encode(snapshot: Snapshot) -> bytes:
     """Encode a snapshot as MessagePack."""
     numbers = snapshot.at_s, snapshot.tick_s, snapshot.error_after_s
-    return _encode(_Message(snapshot.version, *numbers, snapshot.entries.columns))
+    return _encode(_Message(VERSION, *numbers, snapshot.entries.columns))
 
 
 def decode(body: bytes | memoryview) -> Snapshot:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from adapter.core.decisions import Decision, StageSignals
+from adapter.core.decisions import StageSignals
 from adapter.serving.snapshots.columns import Entries, Entry, entries_of
 
 # Workloads between two yields: indexing 40 000 at once would delay the threads that answer requests.
@@ -30,16 +30,6 @@ class Candidate:
     def stage(self) -> StageSignals | None:
         """The signals of the stage, None for a whole workload."""
         return None if self.place is None else self.entry.stages[self.place]
-
-    @property
-    def workload(self) -> str:
-        """The workload's "namespace/name"."""
-        return self.entry.decision.workload
-
-    @property
-    def decision(self) -> Decision:
-        """The decision of the whole workload."""
-        return self.entry.decision
 
 
 class LabelIndex:
