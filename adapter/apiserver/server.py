@@ -96,7 +96,7 @@ def _refresh(tls: LiveTls) -> Callable[[], Awaitable[None]]:
 
     async def refresh() -> None:
         # In the event loop: no handshake begins while the contexts are swapped.
-        failures.attempt(tls.refresh)
+        failures.attempt(tls.refresh, is_grave=True)
 
     return refresh
 

@@ -30,7 +30,6 @@ class LiveTls:
         self._key_file = key_file
         self._client_cas = client_cas
         self._names = names
-        self._rejected: tuple[object, ...] | None = None
         self._state = self._inputs()
         try:
             self.context = self._newest = self._new_context()
@@ -44,17 +43,17 @@ class LiveTls:
         self._begin_with_cas()
 
     def refresh(self) -> bool:
-        """Reload if a file or the CAs changed. Returns whether it did; a half-written pair is retried."""
+        """Reload if a file or the CAs changed. Returns whether it did.
+
+        Raises ConfigError if they cannot be used, such as a half-written pair: the last ones stay.
+        """
         state = self._inputs()
         if state == self._state:
             return False
         try:
             newest, leaf = self._add_client_cas(self._new_context()), self._read_leaf()
         except (OSError, ValueError) as error:
-            if state != self._rejected:
-                _log.error("the new certificate or CA cannot be used; keeping the old one", cause=str(error))
-            self._rejected = state
-            return False
+            raise ConfigError([f"the new certificate or CA cannot be used: {error}"]) from error
         self._use(newest)
         self._state, self._leaf = state, leaf
         _log.info("the certificate or the client CAs changed; new connections use them", cert_file=self._cert_file)

@@ -135,10 +135,15 @@ def test_case_63_a_replaced_ca_is_followed_without_a_restart(tmp_path: Path) -> 
 def test_an_unreadable_bundle_keeps_the_last_one(tmp_path: Path, nonsense: str) -> None:
     with listening(tmp_path, pem(PROXIES)) as (running, server), capture_logs() as logs:
         running.cas = nonsense
-        assert not running.tls.refresh()
-        assert not running.tls.refresh()
+        with pytest.raises(ConfigError, match="the new certificate or CA cannot be used"):
+            running.tls.refresh()
+        assert eventually(lambda: logs)
+        time.sleep(1.2)  # the server tries again each second
         assert knows(server, PROXY)
         assert [line["log_level"] for line in logs] == ["error"], "logged once"
+        running.cas = pem(PROXIES)
+        assert eventually(lambda: len(logs) > 1)
+        assert [line["log_level"] for line in logs] == ["error", "info"], "it is over"
 
 
 def test_discovery_answers_although_the_first_bundle_is_unreadable(tmp_path: Path) -> None:
@@ -276,7 +281,8 @@ def test_an_unusable_certificate_keeps_the_last_one(tmp_path: Path, damage: Call
     with listening(tmp_path) as (running, server):
         ends_at_s = running.tls.certificate_ends_at_s()
         damage(running.files)
-        assert not running.tls.refresh()
+        with pytest.raises(ConfigError):
+            running.tls.refresh()
         with Client(server, trust()) as caller:
             assert caller.get("/").code == 200
         assert running.tls.certificate_ends_at_s() == ends_at_s
