@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from adapter.apiserver import front_proxy
+from adapter.apiserver import front_proxy, probes
 from adapter.apiserver.attributes import Attributes, attributes, forbidden
 from adapter.apiserver.authentication_settings import AuthenticationSettings
 from adapter.apiserver.certificates import subject
@@ -20,7 +20,7 @@ from adapter.apiserver.tokens import Tokens, bearer_token
 from adapter.errors import SourceError
 
 # Answered to everybody until the authentication settings are known, so that the API stays listed.
-_OPEN = ("/apis", "/healthz", "/livez", "/openapi", "/readyz")
+_OPEN = ("/apis", "/openapi", *probes.PATHS)
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
 _MOST_LOGGED = 256  # certificates

@@ -10,15 +10,16 @@ from adapter.apiserver.status import no_such_resource
 # Name -> whether the check passes at the moment.
 Checks = Mapping[str, Callable[[], bool]]
 
+PATHS = ("/healthz", "/livez", "/readyz")
 PING: Checks = {"ping": lambda: True}
 
 
 def routes(*, alive: Checks, ready: Checks) -> Routes:
     """A route for each probe, and for each of its checks, such as `/livez/ping`."""
     found = {}
-    for name, checks in {"healthz": alive, "livez": alive, "readyz": ready}.items():
-        found[f"/{name}"] = partial(_probe, name, checks)
-        found[f"/{name}/<path:check>"] = partial(_single, checks)
+    for path, checks in zip(PATHS, (alive, alive, ready), strict=True):
+        found[path] = partial(_probe, path.removeprefix("/"), checks)
+        found[f"{path}/<path:check>"] = partial(_single, checks)
     return found
 
 

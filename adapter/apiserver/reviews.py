@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from adapter.apiserver import probes
 from adapter.apiserver.attributes import Attributes
 from adapter.apiserver.cache import weight
 from adapter.apiserver.cluster_api import SOURCE, ClusterApi, RetryPolicy, retry
@@ -17,8 +18,6 @@ from adapter.errors import SourceError
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 RETRIES = RetryPolicy(deadline_s=3.0)
-# For the kubelet, which sends no credential. Single checks, such as /livez/ping, need a right.
-ALWAYS_ALLOWED = ("/healthz", "/livez", "/readyz")
 _RESOURCE_FIELDS = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
 
 
@@ -70,8 +69,11 @@ class Reviews:
         )
 
     def verdict(self, identity: Identity, attributes: Attributes) -> Verdict:
-        """Whether the user may do this. Masters and probes need no review. Raises SourceError."""
-        if MASTERS in identity.groups or (not attributes.is_resource and attributes.path in ALWAYS_ALLOWED):
+        """Whether the user may do this. Masters and probes need no review. Raises SourceError.
+
+        The kubelet sends no credential. Single checks, such as /livez/ping, need a right.
+        """
+        if MASTERS in identity.groups or (not attributes.is_resource and attributes.path in probes.PATHS):
             return ALLOWED
         access = AccessRequest(identity, attributes)
         return self._cache.get(access, lambda ends_s: self._request(access, ends_s))

@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from adapter.apiserver import probes
 from adapter.apiserver.limits import (
     BODY_TOO_LARGE,
     FAILED,
@@ -29,7 +30,6 @@ from adapter.apiserver.limits import (
 
 HELPERS = 15
 _PATIENCE_S = 0.002  # a request that does not wait takes 0.1 ms
-_PROBES = ("/healthz", "/livez", "/readyz")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -133,7 +133,7 @@ class WsgiBridge:
 
     def _workers(self, scope: Scope) -> _Workers:
         # A token waits for its review: probes of the kubelet have none.
-        if scope["path"] in _PROBES and not any(name == b"authorization" for name, _ in scope["headers"]):
+        if scope["path"] in probes.PATHS and not any(name == b"authorization" for name, _ in scope["headers"]):
             return self._probes
         return self._verified if "extensions" in scope else self._unverified
 
