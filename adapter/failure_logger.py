@@ -36,12 +36,12 @@ class FailureLogger:
             act()
         except Exception as error:  # the top of a background round: it must not end the thread
             traceback = {} if isinstance(error, AdapterError) else {"exc_info": error}
-            self.failed(one_line(error), is_grave=is_grave, **more, **traceback)
+            self.record_failure(one_line(error), is_grave=is_grave, **more, **traceback)
             return False
-        self.succeeded()
+        self.record_success()
         return True
 
-    def failed(self, cause: str, *, is_grave: bool = False, **more: object) -> None:
+    def record_failure(self, cause: str, *, is_grave: bool = False, **more: object) -> None:
         """Record a failed attempt. is_grave: somebody has to act. more: further fields of this line."""
         if cause not in self._causes and len(self._causes) < MOST_CAUSES:
             self._causes.add(cause)
@@ -49,7 +49,7 @@ class FailureLogger:
                 self._failure_message, cause=cause, **self._fields, **more
             )
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Record a successful attempt."""
         if self._causes:
             self._log.info(self._recovery_message, **self._fields)

@@ -15,9 +15,9 @@ def levels(*causes: str | None) -> list[tuple[str, Any]]:
         outage = FailureLogger(structlog.get_logger(), "it is down", "it is up again", server="other")
         for cause in causes:
             if cause is None:
-                outage.succeeded()
+                outage.record_success()
             else:
-                outage.failed(cause)
+                outage.record_failure(cause)
             assert outage.is_failing is (cause is not None)
     assert all(log["server"] == "other" for log in logs)
     return [(log["log_level"], log.get("cause")) for log in logs]

@@ -47,16 +47,16 @@ class ByteCache(Generic[Key, Value]):
         entry = self._entries.get(key)
         return None if entry is None else entry[0]
 
-    def put(self, key: Key, value: Value, weight: int) -> None:
-        """Store a value as the newest. weight: bytes; 0 for an entry that must not be stored."""
-        if not 0 < weight <= self._largest_bytes:
+    def put(self, key: Key, value: Value, entry_bytes: int) -> None:
+        """Store a value as the newest. entry_bytes: 0 for an entry that must not be stored."""
+        if not 0 < entry_bytes <= self._largest_bytes:
             return
         with self._lock:
             self._drop(key)
-            while self._bytes + weight > self._largest_bytes:
+            while self._bytes + entry_bytes > self._largest_bytes:
                 self._drop(next(iter(self._entries)))
-            self._entries[key] = value, weight
-            self._bytes += weight
+            self._entries[key] = value, entry_bytes
+            self._bytes += entry_bytes
 
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key, None)

@@ -99,14 +99,14 @@ class ReviewCache(Generic[Key, Value]):
     def _request(self, key: Key, ask: Ask[Value], ends_s: float) -> Value | SourceError:
         if time.monotonic() >= ends_s:
             cause = f"more than {self._settings.concurrency} {self._settings.name} at the same time"
-            self._overload.failed(cause)
+            self._overload.record_failure(cause)
             return SourceError(SOURCE, cause)
         try:
             answer = ask(ends_s)
         except SourceError as error:
-            self._failures.failed(error.cause, is_grave=True, fix=_FIX)
+            self._failures.record_failure(error.cause, is_grave=True, fix=_FIX)
             return error
-        self._failures.succeeded()
+        self._failures.record_success()
         self._cache.put(key, (answer, self._clock() + self._settings.lasts_s), self._weight(key, answer))
         return answer
 
@@ -115,7 +115,7 @@ class ReviewCache(Generic[Key, Value]):
             del self._pending[key]
             has_room = len(self._pending) < self._settings.concurrency
         if has_room:
-            self._overload.succeeded()
+            self._overload.record_success()
 
     def _wait(self, pending: _PendingReview[Value]) -> Value:
         try:

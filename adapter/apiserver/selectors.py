@@ -121,7 +121,7 @@ def _requirements(text: str) -> Iterator[Requirement]:
     while more:
         found = _TERM.match(text, start)
         if found is None:
-            raise SelectorError(f"expected a term such as app=web or app in (web,api), got {_quoted(text[start:])}")
+            raise SelectorError(f"expected a term such as app=web or app in (web,api), got {_quote(text[start:])}")
         yield _requirement(found)
         start, more = found.end(), found["end"] == ","
 
@@ -132,7 +132,7 @@ def _requirement(found: re.Match[str]) -> Requirement:
     if not (sign or members):
         return Requirement(key, "absent" if found["not"] else "exists")
     if found["not"]:
-        raise SelectorError(f"expected !{key} alone, got {_quoted(found[0])}")
+        raise SelectorError(f"expected !{key} alone, got {_quote(found[0])}")
     given = found["values"].split(",") if members else [found["value"]]
     values = tuple(sorted({value.strip() for value in given}))
     for value in values:
@@ -143,17 +143,17 @@ def _requirement(found: re.Match[str]) -> Requirement:
 def _check_key(key: str) -> None:
     prefix, slash, name = key.rpartition("/")
     if not _NAME.fullmatch(name) or (slash and not _PREFIX.fullmatch(prefix)):
-        raise SelectorError(f"expected a label key such as app or example.com/app, got {_quoted(key)}")
+        raise SelectorError(f"expected a label key such as app or example.com/app, got {_quote(key)}")
 
 
 def _check_value(key: str, sign: str | None, value: str) -> None:
     if sign in (">", "<") and not _INTEGER.fullmatch(value):
-        raise SelectorError(f"expected an integer after {key}{sign}, got {_quoted(value)}")
+        raise SelectorError(f"expected an integer after {key}{sign}, got {_quote(value)}")
     if value and not _NAME.fullmatch(value):
         raise SelectorError(
-            f"expected at most 63 letters, digits, '-', '_' or '.' as the value of {key}, got {_quoted(value)}"
+            f"expected at most 63 letters, digits, '-', '_' or '.' as the value of {key}, got {_quote(value)}"
         )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}...")

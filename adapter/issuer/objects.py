@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from adapter.apiserver.cluster_api import MANAGER, SOURCE
 from adapter.errors import SourceError
 
-API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+API_SERVICES_PATH = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 Object = Mapping[str, Any]
 

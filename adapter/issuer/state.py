@@ -7,7 +7,7 @@ from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 from adapter.issuer.keys import KeyPair, bundle_pem, read_bundle, read_pair
 from adapter.issuer.objects import (
-    API_SERVICES,
+    API_SERVICES_PATH,
     Api,
     Object,
     data_of,
@@ -115,7 +115,7 @@ def _services(api: Api, paths: ObjectPaths) -> Mapping[str, Object]:
     """The APIServices that lead to the Service: one of another adapter is never written."""
     found = {}
     for name in paths.api_services:
-        path = f"{API_SERVICES}/{name}"
+        path = f"{API_SERVICES_PATH}/{name}"
         item = read_if_any(api, path)
         if item is not None and owner_of(path, item) == paths.service:
             found[path] = item

@@ -117,7 +117,7 @@ def _values(name: str, now: float) -> Array:
     """The present value, followed by those to try."""
     ratios = np.exp(_DISTANCES)
     tried = np.concatenate([[0.0], now / ratios, now * ratios]) if now > 0 else _FROM_NOTHING
-    tried = np.append(np.round(tried), [now - 1, now + 1]) if name in _COUNTED else _rounded(tried)
+    tried = np.append(np.round(tried), [now - 1, now + 1]) if name in _COUNTED else _round(tried)
     least = _LEAST.get(name, 0.0)
     allowed = (tried >= least) & (tried <= _MOST.get(name, inf)) & (tried != now)
     if name not in _MAY_BE_0:
@@ -125,7 +125,7 @@ def _values(name: str, now: float) -> Array:
     return np.append(now, np.unique(tried[allowed]))
 
 
-def _rounded(values: Array) -> Array:
+def _round(values: Array) -> Array:
     scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.where(values > 0, values, 1.0))))
     return np.round(values * scale) / scale
 

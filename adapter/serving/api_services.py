@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from adapter.apiserver.cluster_api import SOURCE
 from adapter.errors import SourceError
 from adapter.failure_logger import FailureLogger
-from adapter.issuer.objects import API_SERVICES, owner_of
+from adapter.issuer.objects import API_SERVICES_PATH, owner_of
 
 EVERY_S = 60.0
 # Status and document of a path of the cluster's API; raises SourceError.
@@ -72,10 +72,10 @@ class ApiServices:
 
     def _owner(self, name: str) -> str:
         """The Service as namespace/name; "" without one."""
-        status, document = self._get(f"{API_SERVICES}/{name}")
+        status, document = self._get(f"{API_SERVICES_PATH}/{name}")
         if status == 404:
             return ""
         if status != 200:
             hint = "; allow get of apiservices in apiregistration.k8s.io" if status in (401, 403) else ""
-            raise SourceError(SOURCE, f"GET {API_SERVICES}/{name}: expected 200, got {status}{hint}")
-        return owner_of(f"{API_SERVICES}/{name}", document)
+            raise SourceError(SOURCE, f"GET {API_SERVICES_PATH}/{name}: expected 200, got {status}{hint}")
+        return owner_of(f"{API_SERVICES_PATH}/{name}", document)

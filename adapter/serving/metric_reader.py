@@ -33,7 +33,7 @@ class MetricReader:
         Raises StatusError. 404: an unknown metric, or nothing matches; it names the nearest. 400: several match; it
         names them. 503: the number is unknown, with the reason (X-06); an HPA then keeps its replicas.
         """
-        metric, now_s = metric_named(query.metric, query.subject), self._store.now_s()
+        metric, now_s = find_metric(query.metric, query.subject), self._store.now_s()
         held = self._current(now_s)
         found = _matches(held, query)
         if len(found) > 1:
@@ -61,7 +61,7 @@ def snapshot_fault(snapshot: Snapshot, now_s: float) -> str | None:
     return None
 
 
-def metric_named(name: str, subject: str = "") -> Metric:
+def find_metric(name: str, subject: str) -> Metric:
     """The metric of a name. Raises StatusError (404) with the nearest name. subject: as in MetricQuery."""
     metric = METRICS.get(name)
     if metric is not None:

@@ -14,7 +14,7 @@ from adapter.serving.metric_api import (
     ObjectReference,
     ObjectValue,
 )
-from adapter.serving.metric_reader import MetricReader, absent, metric_named, with_workload
+from adapter.serving.metric_reader import MetricReader, absent, find_metric, with_workload
 
 
 class ExternalMetrics:
@@ -48,21 +48,21 @@ class ObjectMetrics:
 
     def read(self, query: ObjectQuery) -> Sequence[ObjectValue]:
         """Exactly one value. Raises StatusError."""
-        metric_named(query.metric, _subject(query))
+        find_metric(query.metric, _subject(query))
         if query.resource not in OBJECT_KINDS:
             where = f"it is served as /namespaces/NAMESPACE/RESOURCE/NAME/METRIC of {', '.join(OBJECT_KINDS)}"
             raise not_found(f"{absent(query.metric, _subject(query))}: {where}")
-        read = self._selected if query.name == EVERY_NAME else self._named
+        read = self._read_selected if query.name == EVERY_NAME else self._read_named
         return (read(query),)
 
-    def _named(self, query: ObjectQuery) -> ObjectValue:
+    def _read_named(self, query: ObjectQuery) -> ObjectValue:
         subject = _subject(query)
         hint = f"{subject} is read as the workload of its name: name another in the metric's selector, workload=NAME"
         selector = with_workload(query.metric_selector, query.name)
         found = self._reader.read_single_value(MetricQuery(query.namespace, query.metric, selector, subject, hint))
         return _value(query, query.name, found)
 
-    def _selected(self, query: ObjectQuery) -> ObjectValue:
+    def _read_selected(self, query: ObjectQuery) -> ObjectValue:
         """The value of the workload that both selectors pick, as an object of its name."""
         both = Selector((*query.selector.requirements, *query.metric_selector.requirements))
         found = self._reader.read_single_value(MetricQuery(query.namespace, query.metric, both))

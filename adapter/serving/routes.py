@@ -99,10 +99,10 @@ def _guarded_routes(routes: Routes, token_file: str | None) -> Routes:
     if token_file is None:
         return routes
     token = TokenFile(token_file)
-    return {path: _guarded(read, token) for path, read in routes.items()}
+    return {path: _guard(read, token) for path, read in routes.items()}
 
 
-def _guarded(read: Handler, token: TokenFile) -> Handler:
+def _guard(read: Handler, token: TokenFile) -> Handler:
     def answer(request: Request, **parts: str) -> Answer:
         if not token.matches(request.header(b"authorization")):
             raise unauthorized()

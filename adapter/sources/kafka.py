@@ -18,7 +18,7 @@ from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.history_file import HistoryFile
 from adapter.sources.kafka_errors import other_group_fault
-from adapter.sources.kafka_properties import Inputs, exists, inputs, merge, without_secrets
+from adapter.sources.kafka_properties import Inputs, exists, inputs, mask_secrets, merge
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.kafka_silence import SilentGroups
 from adapter.sources.offsets import (
@@ -150,7 +150,7 @@ class KafkaReader:
             table.add_fault(at_s, EVERY, fault)
         explicit = self._plan.explicit
         groups = {group for read in explicit for group, _ in read.inputs} | {group for _, group in found}
-        committed = requests.committed(sorted(groups), self._answered)
+        committed = requests.read_commits(sorted(groups), self._answered)
         self._answered = frozenset(group for group, answer in committed.items() if not isinstance(answer, str))
         committed |= self._other_group_faults(requests, {group for group, answer in committed.items() if not answer})
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
@@ -186,7 +186,7 @@ class KafkaReader:
             self._last_error = error.str()
 
     def _no_answer(self, error: str) -> str:
-        cause = without_secrets(self._last_error or error, merge(self._name, self._settings))
+        cause = mask_secrets(self._last_error or error, merge(self._name, self._settings))
         return f"no answer from {self._settings.bootstrap_servers} within {self._settings.deadline_s:g} s: {cause}"
 
 
@@ -229,7 +229,7 @@ def _open_client(name: str, properties: Mapping[str, str], on_error: OnError) ->
     try:
         return client.AdminClient(configuration)
     except KafkaException as error:
-        cause = without_secrets(error.args[0].str(), properties)
+        cause = mask_secrets(error.args[0].str(), properties)
         raise SourceError(name, f"properties: not accepted by librdkafka: {cause}") from None
 
 

@@ -56,7 +56,7 @@ def inputs(name: str, settings: KafkaSource) -> Inputs:
     return properties, file_stamps(properties[key] for key in sorted(properties) if key.endswith(".location"))
 
 
-def without_secrets(message: str, settings: Mapping[str, str]) -> str:
+def mask_secrets(message: str, settings: Mapping[str, str]) -> str:
     """Replace every secret value of the settings in a message with ***."""
     for key, value in settings.items():
         if value and SECRET.search(key):

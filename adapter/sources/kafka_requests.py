@@ -39,7 +39,7 @@ class KafkaRequests:
     """The requests of one tick and the time that is left for them."""
 
     def __init__(self, admin: client.AdminClient, deadline_s: float, unanswered: dict[str, Future[Any]]) -> None:
-        """unanswered: the requests of earlier ticks that are under way, by group; updated by committed()."""
+        """unanswered: the requests of earlier ticks that are under way, by group; updated by read_commits()."""
         self._admin = admin
         self._unanswered = unanswered
         self._deadline_at_s = time.monotonic() + deadline_s
@@ -74,7 +74,7 @@ class KafkaRequests:
             return frozenset()
         return frozenset(str(group.id) for group in found if group.state == "Dead" and not group.protocol_type)
 
-    def committed(self, groups: Iterable[str], answered: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
+    def read_commits(self, groups: Iterable[str], answered: frozenset[str]) -> dict[str, dict[Partition, int] | str]:
         """The committed offsets of each group, in half of the time left. A dead coordinator affects only its groups.
 
         answered: groups whose coordinator answered the last request. The others are described first, because
@@ -82,7 +82,7 @@ class KafkaRequests:
         """
         # Groups without an answer come first, so that a slow broker gives each group its turn.
         wanted = sorted(groups, key=lambda group: (group in answered, group))
-        absent = self._without_coordinator([group for group in wanted if group not in answered])
+        absent = self._find_groups_without_coordinator([group for group in wanted if group not in answered])
         answers = self._commits_of([group for group in wanted if group not in absent])
         answers |= self._commits_of(_transient(answers))
         answers |= absent
@@ -90,7 +90,7 @@ class KafkaRequests:
         _raise_if_unreachable(answers)
         return {group: _commits(group, answer) for group, answer in answers.items()}
 
-    def _without_coordinator(self, groups: list[str]) -> dict[str, Any]:
+    def _find_groups_without_coordinator(self, groups: list[str]) -> dict[str, Any]:
         """The groups without a coordinator, each with its error.
 
         All groups of one partition of __consumer_offsets have the same coordinator, so one of them is described.

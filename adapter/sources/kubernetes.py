@@ -37,7 +37,7 @@ _PAGE = 500  # objects an answer, a tenth where they are too large; an HPA is ab
 _MOST_LISTS = 20  # namespaces to list one by one; for more, one list of the whole cluster
 _CONNECTIONS = 8  # scale subresources are read one by one: 700 at 8 ms each would take longer than the deadline
 _T = TypeVar("_T")
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 Get = Callable[[str, Mapping[str, str], float], Any]  # path, query, timeout in seconds -> JSON. Raises RefusedError
 
@@ -237,7 +237,7 @@ class KubernetesReader:
         """Log each fault when it begins."""
         present = set(faults) - {""}
         for fault in present - self._logged_faults:
-            _LOG.warning("%s", fault)
+            _log.warning("%s", fault)
         self._logged_faults = present
 
 

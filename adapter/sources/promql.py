@@ -20,7 +20,7 @@ _AFTER = ("", " (a)", " a")
 
 def equal(label: str, value: str) -> str:
     """A matcher of one value."""
-    return f"{label}={_quoted(value)}"
+    return f"{label}={_quote(value)}"
 
 
 def one_of(label: str, values: Iterable[str]) -> str:
@@ -29,7 +29,7 @@ def one_of(label: str, values: Iterable[str]) -> str:
     if len(distinct) == 1:
         return equal(label, distinct[0])
     literals = (_META.sub(r"\\\g<0>", value) for value in distinct)
-    return f"{label}=~{_quoted('|'.join(literals))}"
+    return f"{label}=~{_quote('|'.join(literals))}"
 
 
 def fault(query: str) -> str | None:
@@ -61,7 +61,7 @@ def drops(query: str, label: str) -> bool:
     return bool((label in modifier.labels) != (modifier.type == promql_parser.AggModifierType.By))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)  # JSON's escapes are a part of PromQL's
 
 

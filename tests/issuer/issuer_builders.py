@@ -11,7 +11,7 @@ from adapter.errors import SourceError
 from adapter.issuer.certificates import Certificates, Clocks, Files
 from adapter.issuer.keys import KeyPair, read_bundle, read_pair
 from adapter.issuer.lease import Lease, LeasePaths
-from adapter.issuer.objects import API_SERVICES, decode, encode, secret_path
+from adapter.issuer.objects import API_SERVICES_PATH, decode, encode, secret_path
 from adapter.issuer.reconcile_loop import ReconcileLoop
 from adapter.issuer.state import ObjectPaths, leaf_of
 from adapter.issuer.steps import Bundle, Lifetimes
@@ -58,8 +58,8 @@ class Cluster:
         self.before_write: Callable[[], object] = lambda: None
         for path in (OWN, PEER, TOKEN):
             self.make(path, {})
-        self.make(f"{API_SERVICES}/{OURS}", api_service("monitoring/adapter"))
-        self.make(f"{API_SERVICES}/{THEIRS}", api_service("monitoring/prometheus-adapter"))
+        self.make(f"{API_SERVICES_PATH}/{OURS}", api_service("monitoring/adapter"))
+        self.make(f"{API_SERVICES_PATH}/{THEIRS}", api_service("monitoring/prometheus-adapter"))
 
     def make(self, path: str, fields: Mapping[str, Any]) -> None:
         name = path.rpartition("/")[2]
@@ -112,7 +112,7 @@ class Cluster:
 
     def bundle(self, name: str = OURS) -> Bundle:
         """The CAs in an APIService."""
-        return read_bundle(decode(self.objects[f"{API_SERVICES}/{name}"]["spec"].get("caBundle")))
+        return read_bundle(decode(self.objects[f"{API_SERVICES_PATH}/{name}"]["spec"].get("caBundle")))
 
 
 class Replica:

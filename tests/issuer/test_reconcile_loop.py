@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from issuer_builders import (
-    API_SERVICES,
+    API_SERVICES_PATH,
     HOST,
     LEASE,
     LIVES,
@@ -181,8 +181,8 @@ def test_of_two_replicas_that_take_the_lease_at_once_one_holds_it(cluster: Clust
 
 def test_an_api_service_of_another_adapter_is_never_written(cluster: Cluster, replica: Replica) -> None:
     pass_time(cluster, 3600, replica)
-    assert f"{API_SERVICES}/{OURS}" in cluster.writes
-    assert f"{API_SERVICES}/{THEIRS}" not in cluster.writes
+    assert f"{API_SERVICES_PATH}/{OURS}" in cluster.writes
+    assert f"{API_SERVICES_PATH}/{THEIRS}" not in cluster.writes
     assert cluster.bundle(THEIRS) == ()
 
 
@@ -255,8 +255,8 @@ def test_a_given_token_is_kept(cluster: Cluster, replica: Replica) -> None:
 def test_a_removed_bundle_is_written_again(cluster: Cluster, replica: Replica) -> None:
     replica.rounds.run_once()
     before = cluster.bundle()
-    spec = cluster.objects[f"{API_SERVICES}/{OURS}"]["spec"]
-    cluster.edit(f"{API_SERVICES}/{OURS}", {"spec": {**spec, "caBundle": None}})
+    spec = cluster.objects[f"{API_SERVICES_PATH}/{OURS}"]["spec"]
+    cluster.edit(f"{API_SERVICES_PATH}/{OURS}", {"spec": {**spec, "caBundle": None}})
     replica.rounds.run_once()
     assert cluster.bundle() == before
 

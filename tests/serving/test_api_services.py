@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from adapter.errors import SourceError
-from adapter.issuer.objects import API_SERVICES
+from adapter.issuer.objects import API_SERVICES_PATH
 from adapter.serving.api_services import ApiServices
 
 NAME = "v1beta1.external.metrics.k8s.io"
@@ -61,7 +61,7 @@ def test_owners_are_shown_again_after_an_outage() -> None:
     answers: list[Any] = [SourceError("kubernetes", "refused"), (200, api_service(OWN))]
 
     def get(path: str) -> tuple[int, Any]:
-        assert path == f"{API_SERVICES}/{NAME}"
+        assert path == f"{API_SERVICES_PATH}/{NAME}"
         found = answers.pop(0)
         if isinstance(found, Exception):
             raise found

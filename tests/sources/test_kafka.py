@@ -18,7 +18,7 @@ from adapter import config
 from adapter.config import Config, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader, check, hints
-from adapter.sources.kafka_properties import parse, without_secrets
+from adapter.sources.kafka_properties import mask_secrets, parse
 from adapter.sources.kafka_requests import coordinator_partition
 from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan, read_plan
 from adapter.sources.sample_table import FAULT
@@ -555,7 +555,7 @@ def test_a_line_without_a_value_is_reported_by_number_without_its_text() -> None
 def test_only_secrets_are_hidden() -> None:
     private = {"sasl.password": "hunter2", "sasl.oauthbearer.assertion.private.key.passphrase": "xyzzy"}
     plain = {"sasl.username": "alice", "ssl.key.location": "/tls.key", "ssl.key.password": ""}
-    assert without_secrets("alice used hunter2, xyzzy, /tls.key", private | plain) == "alice used ***, ***, /tls.key"
+    assert mask_secrets("alice used hunter2, xyzzy, /tls.key", private | plain) == "alice used ***, ***, /tls.key"
 
 
 def test_a_client_with_old_leaders_is_replaced_for_the_next_tick() -> None:

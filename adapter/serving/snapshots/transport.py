@@ -44,9 +44,9 @@ class TokenFile:
         try:
             expected = bearer(self._path)
         except (OSError, ValueError) as error:
-            self._failures.failed(str(error), is_grave=True)
+            self._failures.record_failure(str(error), is_grave=True)
             return False
-        self._failures.succeeded()
+        self._failures.record_success()
         return hmac.compare_digest(expected.encode(), authorization.encode(errors="replace"))
 
 
