@@ -25,9 +25,11 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """name: of the reviews, in the plural. deadline_s: for an answer. lasts_s: how long an answer counts.
-    concurrency: reviews at the same time; more wait, within the same deadline. largest_bytes: of all answers, some
-    4 000 usual ones."""
+    """How long reviews may take, and how many answers are stored.
+
+    name: of the reviews, in the plural. deadline_s: for an answer. lasts_s: how long an answer counts. concurrency:
+    reviews at the same time; more wait, within the same deadline. largest_bytes: of all answers, some 4 000 usual ones.
+    """
 
     name: str
     deadline_s: float

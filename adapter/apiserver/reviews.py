@@ -36,7 +36,7 @@ class AccessRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """reason: of the cluster, often empty."""
+    """The cluster's decision on one action. reason: of the cluster, often empty."""
 
     allowed: bool
     reason: str = ""

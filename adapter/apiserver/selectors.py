@@ -79,7 +79,7 @@ class Selector:
         return any(requirement.key == key for requirement in self.requirements)
 
     def only_values(self, key: str) -> tuple[str, ...] | None:
-        """The values one of which the key must have; None where no term lists them."""
+        """The values that the first `in` term allows for the key; None without such a term."""
         return next((each.values for each in self.requirements if each.key == key and each.operator == "in"), None)
 
     def __str__(self) -> str:

@@ -29,7 +29,10 @@ class _User(msgspec.Struct):
 
 
 class _Status(msgspec.Struct):
-    """`authenticated` is absent if false. The audiences are those of the API server: the request names none."""
+    """What a TokenReview says of a token.
+
+    `authenticated` is absent if false. The audiences are those of the API server: the request names none.
+    """
 
     authenticated: bool = False
     user: _User | None = None
@@ -41,7 +44,7 @@ class _Review(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """identity: None for a token that the cluster rejects."""
+    """The owner of a token. identity: None for a token that the cluster rejects."""
 
     identity: Identity | None
 

@@ -31,7 +31,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """unix_s: the time of certificates. timer_s: seconds that only grow."""
+    """The two clocks of a rotation. unix_s: the time of certificates. timer_s: seconds that only grow."""
 
     unix_s: Callable[[], float] = time.time
     timer_s: Callable[[], float] = time.monotonic

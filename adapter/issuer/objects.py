@@ -92,7 +92,7 @@ def data_of(secret: Object) -> Mapping[str, bytes]:
 
 
 def decode(text: object) -> bytes:
-    """The bytes of base64; empty if it is none."""
+    """The bytes of base64; empty if the text is not base64."""
     try:
         return base64.b64decode(text or "") if isinstance(text, str) else b""
     except Base64Error:

@@ -21,7 +21,7 @@ Bundle = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Of certificates, and the pause between publishing a CA and using it. A CA outlives three leaves."""
+    """How long certificates are valid, and how long a CA is published before it is used. A CA outlives three leaves."""
 
     leaf_s: float
     authority_s: float

@@ -44,6 +44,6 @@ class SharedToken:
 
 
 def _token(data: Mapping[str, bytes]) -> bytes:
-    """The token; empty if it is none that a header can carry."""
+    """The token; empty if a header cannot carry it."""
     token = data.get(KEY, b"").strip()
     return token if token.isascii() and token.decode("ascii").isprintable() else b""

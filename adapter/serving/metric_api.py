@@ -220,7 +220,8 @@ def _timestamp(at_s: float | None) -> str | None:
     return None if at_s is None else datetime.fromtimestamp(int(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# By version, the preferred one first: writes one item of a list.
+# By version, the preferred one first: writes one item of a list. Without v1beta1, helm would install beside
+# prometheus-adapter, which owns the APIService of that version.
 CUSTOM_ITEMS: Mapping[str, Callable[[MetricIdentifier, ObjectValue], MetricValue1 | MetricValue2]] = {
     "v1beta2": _custom_item_2,
     "v1beta1": _custom_item_1,

@@ -28,7 +28,10 @@ OPENAPI = files("adapter.serving").joinpath("openapi.json")
 
 
 class Readiness:
-    """The checks of `/readyz`. patience_s: after that the server is ready without a snapshot too. more: checks."""
+    """The checks of `/readyz`.
+
+    patience_s: after that the server is ready without a snapshot too. more: further checks by name.
+    """
 
     def __init__(
         self,

@@ -39,7 +39,8 @@ labels: {{- include "backlog-adapter.labels" (index . 0) | fromYaml | merge (dic
 {{- end }}
 
 {{/* The versions of the metrics APIs. api: the key of values.apiService that switches it. priority: the highest is the
-preferred version of a group. */}}
+preferred version of a group. v1beta1 of custom.metrics.k8s.io is the one of prometheus-adapter: with it, helm refuses to
+install beside that adapter. */}}
 {{- define "backlog-adapter.apiVersions" -}}
 - {api: external, group: external.metrics.k8s.io, version: v1beta1, priority: 100}
 - {api: custom, group: custom.metrics.k8s.io, version: v1beta1, priority: 100}
