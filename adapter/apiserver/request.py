@@ -48,22 +48,13 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def from_environ(environ: Mapping[str, Any]) -> Request:
-    """Read a request from a WSGI environment."""
+    """Read a request from a WSGI environment with the scope of an ASGI server."""
     path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
-    scope = environ.get("asgi.scope")
-    headers = _headers_of_wsgi(environ) if scope is None else tuple(map(tuple, scope["headers"]))
+    scope = environ["asgi.scope"]
+    headers = tuple(map(tuple, scope["headers"]))
     # The key is the one of uvicorn's pull request 3132.
-    certificate = (scope or {}).get("extensions", {}).get("tls", {}).get("client_cert")
+    certificate = scope.get("extensions", {}).get("tls", {}).get("client_cert")
     return Request(environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, certificate)
-
-
-def _headers_of_wsgi(environ: Mapping[str, Any]) -> Headers:
-    """The headers where no ASGI server is below, as in a test client."""
-    return tuple(
-        (name[5:].replace("_", "-").lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in environ.items()
-        if name.startswith("HTTP_")
-    )
 
 
 @cache(entries=4096, longest=512)

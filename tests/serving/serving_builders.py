@@ -66,9 +66,10 @@ def local_app(store: SnapshotStore, readiness: Readiness | None = None, **more: 
 
 
 def get(app: Flask, uri: str, method: str = "GET", **headers: str) -> TestResponse:
-    """The response to one request. headers: names with underscores for dashes."""
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return app.test_client().open(uri, method=method, headers=sent)
+    """The response to one request, as behind an ASGI server. headers: names with underscores for dashes."""
+    sent = {"Host": "localhost", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    scope = {"headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in sent.items()]}
+    return app.test_client().open(uri, method=method, headers=sent, environ_overrides={"asgi.scope": scope})
 
 
 def recorded(*families: str) -> list[dict[str, Any]]:

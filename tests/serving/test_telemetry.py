@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
-from serving_builders import AT_S, entry, snapshot
+from serving_builders import AT_S, entry, get, snapshot
 
 from adapter import __version__
 from adapter.apiserver.app import create_app
@@ -204,5 +204,4 @@ def test_metrics_of_workloads_require_the_token_and_probes_do_not(
     token = tmp_path / "token"
     token.write_text("secret\n")
     routes = monitoring_routes(Telemetry(SnapshotStore(), workloads=True), Readiness(lambda: True), None, str(token))
-    client = create_app(routes).test_client()
-    assert client.get(path, headers={"Authorization": authorization}).status_code == code
+    assert get(create_app(routes), path, Authorization=authorization).status_code == code

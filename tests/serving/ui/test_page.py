@@ -6,7 +6,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from flask.testing import FlaskClient
+from flask import Flask
+from serving_builders import get
 from ui_decisions import AT_S, decision, snapshot
 
 from adapter.apiserver.app import create_app
@@ -16,8 +17,8 @@ from adapter.serving.ui.history import SERIES, History
 from adapter.serving.ui.page import page_routes
 
 
-def client(held: Snapshot | None, now_s: float = AT_S + 3, history: History | None = None) -> FlaskClient:
-    return create_app(page_routes(lambda: held, history or History(), lambda: now_s)).test_client()
+def app_of(held: Snapshot | None, now_s: float = AT_S + 3, history: History | None = None) -> Flask:
+    return create_app(page_routes(lambda: held, history or History(), lambda: now_s))
 
 
 class Document(HTMLParser):
@@ -33,7 +34,7 @@ class Document(HTMLParser):
 
 
 def test_the_page_loads_nothing_from_other_hosts() -> None:
-    text = client(None).get("/").text
+    text = get(app_of(None), "/").text
     tags = Document(text).tags
 
     assert {attributes["href"] for tag, attributes in tags if tag == "link"} == {"data:,"}
@@ -44,7 +45,7 @@ def test_the_page_loads_nothing_from_other_hosts() -> None:
 
 
 def test_only_the_pages_own_script_and_style_may_run() -> None:
-    answer = client(None).get("/")
+    answer = get(app_of(None), "/")
     policy = answer.headers["Content-Security-Policy"]
 
     for tag in ("script", "style"):
@@ -57,19 +58,19 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
 
 
 def test_the_curves_are_described_in_words() -> None:
-    names = re.findall(r'\{ name: "([^"]+)"', client(None).get("/").text)
+    names = re.findall(r'\{ name: "([^"]+)"', get(app_of(None), "/").text)
     assert len(names) >= 5
     assert not [name for name in names if "_" in name]
 
 
 def test_the_script_never_makes_markup_from_text() -> None:
-    text = client(None).get("/").text
+    text = get(app_of(None), "/").text
 
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
 
 def test_the_page_has_both_color_schemes_and_is_accessible() -> None:
-    text = client(None).get("/").text
+    text = get(app_of(None), "/").text
     tags = Document(text).tags
 
     assert "prefers-color-scheme: dark" in text
@@ -80,7 +81,7 @@ def test_the_page_has_both_color_schemes_and_is_accessible() -> None:
 
 
 def test_before_the_first_decision_the_page_says_so() -> None:
-    data = client(None).get("/page/data").get_json()
+    data = get(app_of(None), "/page/data").get_json()
 
     assert data["state"] == "waiting"
     assert data["rows"] == []
@@ -88,7 +89,7 @@ def test_before_the_first_decision_the_page_says_so() -> None:
 
 
 def test_a_row_shows_the_decision_in_words_with_its_curves() -> None:
-    (row,) = client(snapshot(decision())).get("/page/data").get_json()["rows"]
+    (row,) = get(app_of(snapshot(decision())), "/page/data").get_json()["rows"]
 
     assert (row["workload"], row["required"], row["current"], row["input_rate"]) == ("demo/steady", "4", "4", "370")
     assert row["sentence"].startswith("Holding 4 workers")
@@ -97,7 +98,7 @@ def test_a_row_shows_the_decision_in_words_with_its_curves() -> None:
 
 
 def test_a_stale_snapshot_is_shown_as_stale() -> None:
-    data = client(snapshot(decision()), now_s=AT_S + 200).get("/page/data").get_json()
+    data = get(app_of(snapshot(decision()), now_s=AT_S + 200), "/page/data").get_json()
 
     assert (data["state"], len(data["rows"])) == ("stale", 1)
     assert "503" in data["notice"]
@@ -105,14 +106,14 @@ def test_a_stale_snapshot_is_shown_as_stale() -> None:
 
 def test_an_unknown_number_is_unknown_on_the_page_and_a_gap_in_its_curve() -> None:
     lost = decision(reason=Reason.NO_DATA, required_workers=None, throughput_records_per_s=None, sample_age_s=None)
-    (row,) = client(snapshot(lost)).get("/page/data").get_json()["rows"]
+    (row,) = get(app_of(snapshot(lost)), "/page/data").get_json()["rows"]
 
     assert (row["required"], row["throughput"], row["urgency"]) == ("unknown", "unknown", "no number")
     assert row["series"]["required_workers"] == [None]
 
 
 def test_names_are_sent_as_text() -> None:
-    answer = client(snapshot(decision("demo/<img src=x onerror=alert(1)>"))).get("/page/data")
+    answer = get(app_of(snapshot(decision("demo/<img src=x onerror=alert(1)>"))), "/page/data")
 
     assert answer.mimetype == "application/json"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -123,7 +124,7 @@ def test_only_the_most_urgent_rows_of_1000_workloads_are_sent() -> None:
     many = [decision(f"demo/job-{number:04d}") for number in range(999)]
     held = snapshot(*many, decision("demo/zzz", reason=Reason.STALE))
 
-    data = client(held).get("/page/data").get_json()
+    data = get(app_of(held), "/page/data").get_json()
 
     assert (data["total"], data["matching"], len(data["rows"])) == (1000, 1000, 50)
     assert data["rows"][0]["workload"] == "demo/zzz"
@@ -133,7 +134,7 @@ def test_only_the_most_urgent_rows_of_1000_workloads_are_sent() -> None:
 def test_parameters_set_the_filter_and_the_number_of_rows() -> None:
     held = snapshot(*(decision(f"demo/job-{number:04d}") for number in range(200)))
 
-    data = client(held).get("/page/data?filter=job-01&rows=3").get_json()
+    data = get(app_of(held), "/page/data?filter=job-01&rows=3").get_json()
 
     assert (data["matching"], [row["workload"] for row in data["rows"]]) == (
         100,
@@ -143,7 +144,7 @@ def test_parameters_set_the_filter_and_the_number_of_rows() -> None:
 
 @pytest.mark.parametrize("rows", ["0", "-1", "501", "all", "1.5", "", pytest.param("9" * 5000, id="long")])
 def test_a_wrong_number_of_rows_is_refused(rows: str) -> None:
-    answer = client(snapshot(decision())).get(f"/page/data?rows={rows}")
+    answer = get(app_of(snapshot(decision())), f"/page/data?rows={rows}")
 
     assert answer.status_code == 400
     assert "rows must be a whole number from 1 to 500" in answer.get_json()["message"]
@@ -152,8 +153,8 @@ def test_a_wrong_number_of_rows_is_refused(rows: str) -> None:
 def test_polling_adds_to_the_history() -> None:
     history = History()
     for tick in range(3):
-        client(snapshot(decision(), at_s=AT_S + 15 * tick), history=history).get("/page/data")
+        get(app_of(snapshot(decision(), at_s=AT_S + 15 * tick), history=history), "/page/data")
 
-    data = client(snapshot(decision(), at_s=AT_S + 30), history=history).get("/page/data").get_json()
+    data = get(app_of(snapshot(decision(), at_s=AT_S + 30), history=history), "/page/data").get_json()
 
     assert data["age_s"] == [30, 15, 0]
