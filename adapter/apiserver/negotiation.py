@@ -28,9 +28,11 @@ def _accepts_json(accept: str) -> bool:
 
 @cache(entries=1024, longest=1024)
 def _wants_aggregated(accept: str) -> bool:
-    known = [parameters for media, parameters in _clauses(accept) if media in _RANGES]
-    kinds = (tuple(map(parameters.get, ("g", "v", "as"))) for parameters in known)
-    return next((kind == _KIND for kind in kinds if kind == _KIND or kind[2] is None), False)
+    for media, parameters in _clauses(accept):
+        kind = tuple(parameters.get(name) for name in ("g", "v", "as"))
+        if media in _RANGES and (kind == _KIND or "as" not in parameters):
+            return kind == _KIND
+    return False
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
