@@ -13,7 +13,7 @@ import typer
 
 from adapter import __version__
 from adapter.errors import AdapterError, ConfigError
-from adapter.options import Duration, LatePrice, Port, Price, Seeds, WorkerCapacity
+from adapter.options import Duration, HpaFiles, LatePrice, Port, Price, Seeds, WorkerCapacity
 
 if TYPE_CHECKING:
     from adapter.config import Config
@@ -114,19 +114,18 @@ def serve(
 
 
 @app.command()
-def check(config: ConfigFile) -> None:
+def check(config: ConfigFile, hpa: HpaFiles = None) -> None:
     """Check a configuration, or values of the chart, without connecting: a line for each fault, and exit code 2."""
     from adapter import wiring
-    from adapter.core.formatting import counted
+    from adapter.operations import manifest_check
 
     _log_as_faults()
     values = wiring.load_values(config)
     known = values or wiring.load(config)
     kind = "is a valid configuration" if values is None else "has values of the chart with a valid config"
-    parts = {"source": known.sources, "workload": known.workloads, "fleet": known.fleets}
-    counts = (counted(len(each), name) for name, each in parts.items())
-    idle = "" if known.workloads or known.fleets else "; name a workload or a fleet, otherwise nothing is scaled"
-    typer.echo(f"{config} {kind}: {', '.join(counts)}{idle}")
+    typer.echo(f"{config} {kind}: {manifest_check.contents(known)}")
+    if hpa:
+        typer.echo(manifest_check.check(hpa, known))
 
 
 @app.command()

@@ -1,7 +1,8 @@
-"""The options that take a number. The error of a wrong value names the option, the expected value and the given one."""
+"""The options that take a number or many files. The error of a wrong number names the option and what was expected."""
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from sys import float_info
 from typing import Annotated, TypeVar
 
@@ -44,6 +45,9 @@ def _number(
     return parse
 
 
+HpaFiles = Annotated[
+    list[Path] | None, typer.Option("--hpa", metavar="FILE", help="Manifests with HPAs to check; may be given again.")
+]
 _PRICE = "a price of at least 0, such as 0.04"
 
 Duration = Annotated[

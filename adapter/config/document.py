@@ -79,6 +79,15 @@ def text_of(path: FilePath) -> str:
         raise ConfigError([f"{path}: expected UTF-8 text, got other bytes at byte {error.start}"]) from error
 
 
+def documents(path: FilePath) -> list[Any]:
+    """All documents of a file, such as manifests. Raises ConfigError if it cannot be read or is not YAML."""
+    try:
+        return list(yaml.load_all(text_of(path), _Loader))
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
+        position = _position(error) if isinstance(error, yaml.YAMLError) else ""
+        raise ConfigError([f"{path}{position}: is not YAML: {error}"]) from error
+
+
 def read(text: str, where: str) -> Document:
     """Parse a text. Raises ConfigError if it is empty, not YAML, not a mapping, or has a duplicate key."""
     root, values = _parse(text, where)

@@ -97,6 +97,12 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
     return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
 
 
+def metric_names(hpa: Json) -> list[str]:
+    """The names of the external and object metrics of an HPA."""
+    sources = (metric.get(_SOURCES.get(metric["type"], ""), {}) for metric in hpa["spec"].get("metrics", []))
+    return [source["metric"]["name"] for source in sources if source]
+
+
 def _workloads(hpa: Json) -> tuple[str, ...]:
     namespace = hpa["metadata"]["namespace"]
     found = {hpa["metadata"].get("annotations", {}).get(WORKLOAD)}
@@ -186,7 +192,19 @@ def scale_of(item: Json) -> Scale:
 def add_workers(
     table: SampleTable, at_s: int, found: Iterable[Autoscaler], scales: Mapping[ScaleTarget, Scale | str]
 ) -> None:
-    """Add the samples of all workloads. scales: a text in place of a scale is the reason why it is unknown.
+    """Add the samples of all workloads. scales: a text in place of a scale is the reason why it is unknown."""
+    every = list(found)
+    faults = conflicts(every)
+    owners = {workload: autoscaler for autoscaler in every for workload in autoscaler.workloads}
+    for workload, owner in owners.items():
+        if workload in faults:
+            table.add_fault(at_s, workload, faults[workload])
+        else:
+            _add_workload(table, at_s, workload, owner, scales)
+
+
+def conflicts(found: Iterable[Autoscaler]) -> dict[str, str]:
+    """Workload -> its fault, for those with two HPAs or with workers that they share.
 
     A workload with two HPAs is a fault that names both, because either one's limits may apply. So is a target that HPAs
     scale for several workloads, because each worker may belong to any of them.
@@ -197,11 +215,11 @@ def add_workers(
         by_target[autoscaler.target.identity].append(autoscaler)
         for workload in autoscaler.workloads:
             by_workload[workload].append(autoscaler)
-    for workload, owners in by_workload.items():
-        if conflict := _two_autoscalers(workload, owners) or _shared_target(by_target[owners[0].target.identity]):
-            table.add_fault(at_s, workload, conflict)
-        else:
-            _add_workload(table, at_s, workload, owners[0], scales)
+    faults = {
+        workload: _two_autoscalers(workload, owners) or _shared_target(by_target[owners[0].target.identity])
+        for workload, owners in by_workload.items()
+    }
+    return {workload: fault for workload, fault in faults.items() if fault}
 
 
 def _two_autoscalers(workload: str, owners: list[Autoscaler]) -> str:

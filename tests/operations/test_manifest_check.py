@@ -1,0 +1,167 @@
+"""HPAs in files are checked as the pipeline reads them in a cluster."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from adapter import config as configuration
+from adapter.errors import ConfigError
+from adapter.operations.manifest_check import check
+
+CONFIG = """
+sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}
+workloads:
+  - {namespace: shop, name: orders, read: [{source: kafka, group: orders, topics: [orders]}]}
+  - {namespace: shop, name: carts, read: [{source: kafka, group: carts, topics: [carts]}]}
+  - {namespace: eu, name: carts, read: [{source: kafka, group: eu-carts, topics: [carts]}]}
+pipeline: {checkpoint: /c}
+"""
+KNOWN = configuration.parse(CONFIG, "c.yaml")
+MANIFESTS = Path(__file__).parents[2] / "hpa"
+
+
+def hpa(name: str = "orders", workload: str = "orders", **changes: Any) -> dict[str, Any]:
+    metric = {"name": "required_workers", "selector": {"matchLabels": {"workload": workload}}}
+    metric |= changes.pop("metric", {})
+    target = {"type": "AverageValue", "averageValue": changes.pop("value", "1")}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": changes.pop("deployment", name)},
+        "maxReplicas": 12,
+        "metrics": [{"type": "External", "external": {"metric": metric, "target": target}}],
+    }
+    metadata = {"name": name, "namespace": "shop"} | changes.pop("metadata", {})
+    whole = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
+    return whole | changes
+
+
+WITHOUT_TARGET = hpa()
+del WITHOUT_TARGET["spec"]["scaleTargetRef"]
+
+
+def file_of(folder: Path, *documents: object) -> Path:
+    file = folder / "hpas.yaml"
+    file.write_text(yaml.safe_dump_all(documents))
+    return file
+
+
+def test_valid_hpas_are_counted_and_workloads_without_one_are_named(tmp_path: Path) -> None:
+    others: tuple[object, ...] = ({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "orders"}}, None)
+    assert check([file_of(tmp_path, hpa(), *others)], KNOWN) == (
+        "1 valid HPA for 1 workload; without an HPA: shop/carts, eu/carts"
+    )
+
+
+@pytest.mark.parametrize("value", ["1", 1, 1.0, "1000m"])
+def test_the_target_is_compared_as_the_api_server_writes_it(tmp_path: Path, value: object) -> None:
+    assert check([file_of(tmp_path, hpa(value=value))], KNOWN).startswith("1 valid HPA")
+
+
+def test_a_list_of_kubectl_is_read(tmp_path: Path) -> None:
+    items = [hpa(), hpa("carts", "carts")]
+    found = check([file_of(tmp_path, {"apiVersion": "v1", "kind": "List", "items": items})], KNOWN)
+    assert found == "2 valid HPAs for 2 workloads; without an HPA: eu/carts"
+
+
+def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tmp_path: Path) -> None:
+    bare = hpa()
+    del bare["metadata"]["namespace"]
+    assert check([file_of(tmp_path, bare)], KNOWN).startswith("1 valid HPA for 1 workload")
+
+
+@pytest.mark.parametrize(
+    ("documents", "faults"),
+    [
+        pytest.param(
+            [hpa(value="800m")],
+            ['HPA shop/orders: the target of required_workers must be AverageValue "1", got AverageValue "800m"'],
+            id="a target that is no size",
+        ),
+        pytest.param(
+            [hpa(workload="order")],
+            ["HPA shop/orders: shop/order is not configured; did you mean shop/orders?"],
+            id="a workload that is not configured",
+        ),
+        pytest.param(
+            [hpa(metadata={"namespace": "us"})],
+            ["HPA us/orders: us/orders is not configured"],
+            id="another namespace",
+        ),
+        pytest.param(
+            [hpa(metric={"name": "required_worker"})],
+            ["FILE: HPA orders: the adapter has no metric required_worker; did you mean required_workers?"],
+            id="a misspelt metric",
+        ),
+        pytest.param(
+            [hpa(metric={"selector": {}})],
+            ["FILE: HPA orders: its metric names no single workload; add selector: {matchLabels: {workload: NAME}}"],
+            id="no selector",
+        ),
+        pytest.param(
+            [hpa(metadata={"annotations": {"backlog-adapter/paus": "up"}})],
+            ["HPA shop/orders: annotation 'backlog-adapter/paus' is unknown; did you mean backlog-adapter/pause?"],
+            id="a misspelt annotation",
+        ),
+        pytest.param(
+            [hpa(), hpa("second", deployment="orders")],
+            ["HPAs shop/orders and shop/second both scale workload shop/orders: keep one of them"],
+            id="two HPAs of one workload",
+        ),
+        pytest.param(
+            [hpa(), hpa("carts", "carts", deployment="orders")],
+            ["workloads shop/carts and shop/orders share the workers of Deployment shop/orders"] * 2,
+            id="one target of two workloads",
+        ),
+        pytest.param(
+            [hpa(apiVersion="autoscaling/v1")],
+            ["FILE: expected an HPA of autoscaling/v2, got autoscaling/v1"],
+            id="an old version",
+        ),
+        pytest.param([WITHOUT_TARGET], ["FILE: expected an HPA with the field scaleTargetRef"], id="no target"),
+        pytest.param(
+            [hpa(spec=[])], ["FILE: expected HPAs of autoscaling/v2, got a field of another type"], id="a list"
+        ),
+    ],
+)
+def test_a_fault_is_one_sentence(tmp_path: Path, documents: list[object], faults: list[str]) -> None:
+    file = file_of(tmp_path, *documents)
+    with pytest.raises(ConfigError) as refused:
+        check([file], KNOWN)
+    assert len(refused.value.faults) == len(faults)
+    for fault, expected in zip(refused.value.faults, faults, strict=True):
+        assert fault.startswith(expected.replace("FILE", str(file)))
+
+
+def test_an_hpa_without_a_metric_of_the_adapter_is_ignored(tmp_path: Path) -> None:
+    cpu = hpa()
+    cpu["spec"]["metrics"] = [{"type": "Resource", "resource": {"name": "cpu"}}]
+    assert check([file_of(tmp_path, cpu)], KNOWN).startswith("0 valid HPAs for 0 workloads")
+
+
+def test_a_workload_of_a_fleet_is_not_missed(tmp_path: Path) -> None:
+    fleet = configuration.parse(CONFIG + "fleets: [{name: f, source: kafka, groups: '.*'}]\n", "c.yaml")
+    assert check([file_of(tmp_path, hpa(workload="found-by-the-fleet"))], fleet).startswith(
+        "1 valid HPA for 1 workload"
+    )
+
+
+@pytest.mark.parametrize("file", sorted(MANIFESTS.glob("*.yaml")), ids=lambda file: file.stem)
+def test_each_manifest_of_the_repository_is_valid(file: Path) -> None:
+    fleet = configuration.parse(CONFIG + "fleets: [{name: f, source: kafka, groups: '.*'}]\n", "c.yaml")
+    assert "valid HPA" in check([file], fleet)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("a: [", "is not YAML"), (None, "cannot be read: No such file or directory")],
+    ids=["no YAML", "no file"],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, fault: str) -> None:
+    file = tmp_path / "hpas.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        check([file], KNOWN)
+    assert str(file) in refused.value.faults[0]
+    assert fault in refused.value.faults[0]
