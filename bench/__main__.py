@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import typer
 
+from adapter.errors import AdapterError
 from bench import advance, api, attack, connections, first_decision, kafka_groups, one_cpu, prometheus_fleet, tick
 from bench.figures import Figure
 from bench.machine import description, load
@@ -31,13 +32,13 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME", help=" ".join(BENCHES))
     names = parser.parse_args(words).names or BENCHES
-    typer.echo(description())
     try:
+        typer.echo(description())
         for name in names:
             typer.echo(f"\n{name}  (load average {load()})")
             for figure in BENCHES[name]():
                 typer.echo(f"  {figure}")
-    except RuntimeError as error:
+    except (AdapterError, RuntimeError) as error:
         sys.exit(f"bench: {error}")
 
 

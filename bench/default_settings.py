@@ -46,8 +46,8 @@ _SCORES = ("worker_hours", "rescales_per_day", "over_60s_pct", "late_pct")
 def main(words: Sequence[str] | None = None) -> None:
     """Simulate both on every trace, and print the means."""
     arguments = _parse_arguments(words)
-    sys.stdout.write(f"{description()}\n")
     try:
+        sys.stdout.write(f"{description()}\n")
         grid = replace(command.parse_grid(_grid_options(arguments)), normalised=True)
         traces = _long_enough(policies.traces_of(arguments.traces, arguments.days))
     except AdapterError as error:

@@ -56,8 +56,8 @@ class ForesightTask:
 def main(words: Sequence[str] | None = None) -> None:
     """Plan for every trace, and print the means."""
     arguments = _parse_arguments(words)
-    sys.stdout.write(f"{description()}\n")
     try:
+        sys.stdout.write(f"{description()}\n")
         tasks = _tasks(arguments)
         with ProcessPoolExecutor() as pool:
             found = list(pool.map(plan, tasks))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import typer
 
+from adapter.errors import SetupError
 from bench import empty_view, go_server, prometheus_adapter, replica
 from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
 from bench.comparison_line import heading
@@ -37,10 +38,14 @@ def main(words: Sequence[str] | None = None) -> None:
     if not (programs / "load").is_file():
         sys.stderr.write(f"bench-api: {_missing(programs / 'load')}\n")
         sys.exit(2)
+    try:
+        machine = description()
+    except SetupError as error:
+        sys.exit(f"bench-api: {error}")
     # SIGTERM ends the benchmark as Ctrl-C does, so that it stops all its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began_s = time.monotonic()
-    typer.echo(f"{description()}\nGo: custom-metrics-apiserver {go_server.version()}\n")
+    typer.echo(f"{machine}\nGo: custom-metrics-apiserver {go_server.version()}\n")
     with replica.replica() as ours, ExitStack() as started:
         for line in _measure(ours, programs, arguments, started):
             typer.echo(line)

@@ -48,8 +48,8 @@ def main(words: Sequence[str] | None = None) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Simulate what is missing, and report the scores of the policies beside the oracle's."""
     began_s = time.monotonic()
-    typer.echo(description())
     try:
+        typer.echo(description())
         what = comparison(arguments)
         with stop_event() as stop:
             folder = command.simulate(what, partial(spark, arguments.master, arguments.out), stop)

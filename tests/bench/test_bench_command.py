@@ -1,9 +1,11 @@
 """`python -m bench`: an error in its command line, and a benchmark that cannot run."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from bench import default_settings, foresight, metrics_api, policies
 from bench.__main__ import main
 from bench.kafka_broker import broker
 from bench.load import Generator, Load
@@ -45,6 +47,22 @@ def test_a_failed_format_of_kafkas_folder_is_reported_with_its_output(failing_ja
 def test_a_benchmark_that_cannot_run_ends_the_command_with_its_message() -> None:
     with pytest.raises(SystemExit, match=r"^bench: Kafka's storage tool failed with exit code 3"):
         main(["kafka_groups"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [main, policies.main, default_settings.main, foresight.main, metrics_api.main],
+    ids=["bench", "policies", "default settings", "foresight", "metrics API"],
+)
+def test_without_java_a_command_ends_with_one_line(
+    command: Callable[[Sequence[str]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "goserver").mkdir()
+    (tmp_path / "goserver" / "load").touch()
+    monkeypatch.setenv("BACKLOG_ADAPTER_TOOLS", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"^[a-z_-]+: Java is missing: .*; unset it, or install Java$"):
+        command([])
 
 
 def test_a_missing_load_generator_is_reported_by_its_run(tmp_path: Path) -> None:
