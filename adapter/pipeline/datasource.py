@@ -18,7 +18,6 @@ from adapter.pipeline.packing import pack
 from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of
 from adapter.pipeline.ticks import NO_OFFSET, check_clock, next_offset, ticks_between
 from adapter.sources.precedence import with_source, workloads_of
-from adapter.sources.sample_table import SCHEMA
 
 Packed = tuple[int, int, bytes]
 
@@ -95,8 +94,6 @@ class Reader(DataSourceStreamReader):
 
 def _samples(config: Config, ticks: range, source: tuple[str, SourceRunner]) -> pa.Table:
     name, runner = source
-    if not ticks:
-        return SCHEMA.empty_table()
     try:
         table = runner.samples(ticks)
     except SourceError as error:
