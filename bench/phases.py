@@ -13,6 +13,7 @@ from adapter.pipeline.publish import SnapshotBuilder
 from adapter.serving.snapshots.snapshot import encode
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry
+from adapter.sources.precedence import with_source
 from adapter.sources.trace import TraceReader
 from bench.figures import Figure
 from bench.loopback import serve
@@ -43,7 +44,7 @@ def _ticks(reader: TraceReader, config: Config) -> Iterator[list[float]]:
     for at_s in range(START_S, END_S, TICK_S):
         tick = range(at_s, at_s + 1, TICK_S)
         marks = [time.perf_counter()]
-        table = reader.samples(at_s, at_s, TICK_S)
+        table = with_source(reader.samples(at_s, at_s, TICK_S), config, "fleet")
         marks.append(time.perf_counter())
         packed = list(pack(table, tick, all_shards=True))
         marks.append(time.perf_counter())

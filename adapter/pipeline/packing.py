@@ -19,24 +19,21 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def pack(table: pa.Table, ticks: range, all_shards: bool) -> Iterator[tuple[int, int, bytes]]:
-    """Split a table of samples: (shard key, tick, Arrow stream) for each shard and tick with rows.
+    """Split a table from `with_source`: (shard key, tick, Arrow stream) for each shard and tick with rows.
 
     all_shards: yield every shard and tick, so that missing samples are noticed. A fault of EVERY workload goes to every
     shard. Rows outside the ticks and values that are not finite are left out, so they are unknown.
     """
     if not len(table) and not all_shards:
         return
-    names = [*TEXTS, *(name for name in ("source",) if name in table.column_names)]
-    numbers = [name for name in ("value", "rank") if name in table.column_names]
-    texts = {name: names_in(table, name) for name in names}
-    value = table.column("value").to_numpy()
-    own, shared = _row_indices(table.column("at_s").to_numpy(), texts["workload"], np.isfinite(value), ticks)
+    texts = {name: names_in(table, name) for name in (*TEXTS, "source")}
+    at_s, value, rank = (table.column(name).to_numpy() for name in ("at_s", "value", "rank"))
+    own, shared = _row_indices(at_s, texts["workload"], np.isfinite(value), ticks)
     for number, (at, shard) in enumerate(product(ticks, SHARD_KEYS)):
         rows = np.concatenate([own[number], shared[number // len(SHARD_KEYS)]])
         if all_shards or len(rows):
-            columns = [_part(texts[name], rows) for name in names]
-            counts = [table.column(name).to_numpy()[rows] for name in numbers]
-            yield shard, at, _stream(pa.table([*columns, *map(pa.array, counts)], names=[*names, *numbers]))
+            columns: dict[str, Any] = {name: _part(column, rows) for name, column in texts.items()}
+            yield shard, at, _stream(pa.table(columns | {"value": value[rows], "rank": rank[rows]}))
 
 
 def unpack(chunks: Iterable[tuple[int, bytes]]) -> Iterator[Samples]:

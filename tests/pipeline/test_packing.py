@@ -2,19 +2,31 @@ import math
 import random
 
 import numpy as np
+import pyarrow as pa
 from builders import assemble
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_rows import Row, table_of
 
+from adapter.config import parse
 from adapter.core.decisions import NUMBERS, STAGE_NUMBERS, Decisions
 from adapter.core.samples import EVERY, STAGE_SIGNALS, WORKLOAD_SIGNALS, Samples
 from adapter.pipeline.packing import number_columns, pack, pack_decisions, unpack, unpack_decisions, unpack_shard
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
+from adapter.sources.precedence import with_source
 from adapter.sources.sample_table import FAULT
 
 TICKS = range(100, 131, 15)
 NAMES = [f"shop/{letter}" for letter in "abcdefgh"]
+
+CONFIG = parse(
+    """
+sources: {prom: {kind: prometheus, url: "http://prom"}}
+workloads: []
+pipeline: {checkpoint: /unused}
+""",
+    "the test",
+)
 
 valued = st.builds(
     Row,
@@ -33,6 +45,11 @@ faulty = st.builds(
     value=st.just(0.0),
     text=st.text(max_size=20),
 )
+
+
+def read(rows: list[Row]) -> pa.Table:
+    """The rows as the samples of one source."""
+    return with_source(table_of(rows), CONFIG, "prom")
 
 
 def by_tick(rows: list[Row], shard: int) -> list[Samples]:
@@ -54,8 +71,8 @@ def test_every_shard_and_tick_gets_its_rows_in_any_order_of_sources(
 ) -> None:
     half = len(given_rows) // 2
     packed = [
-        *pack(table_of(given_rows[:half]), TICKS, all_shards=True),
-        *pack(table_of(given_rows[half:]), TICKS, all_shards=False),
+        *pack(read(given_rows[:half]), TICKS, all_shards=True),
+        *pack(read(given_rows[half:]), TICKS, all_shards=False),
     ]
     chance.shuffle(packed)
     for shard in SHARD_KEYS:
@@ -72,16 +89,16 @@ def test_every_shard_and_tick_gets_its_rows_in_any_order_of_sources(
 
 
 def test_all_shards_get_a_row_in_every_tick() -> None:
-    found = [(shard, at_s) for shard, at_s, _ in pack(table_of([]), TICKS, all_shards=True)]
+    found = [(shard, at_s) for shard, at_s, _ in pack(read([]), TICKS, all_shards=True)]
     assert sorted(found) == sorted((shard, at_s) for shard in SHARD_KEYS for at_s in TICKS)
-    assert list(pack(table_of([]), TICKS, all_shards=False)) == []
+    assert list(pack(read([]), TICKS, all_shards=False)) == []
 
 
 def test_rows_of_other_ticks_and_values_that_are_not_finite_are_left_out() -> None:
     """X-06: a value that is not finite is unknown."""
     odd = [Row(99, "a/b", "", "backlog_records", 1.0)]
     odd += [Row(100, "a/b", "", "backlog_records", value) for value in (math.nan, math.inf, -math.inf)]
-    assert list(pack(table_of(odd), TICKS, all_shards=False)) == []
+    assert list(pack(read(odd), TICKS, all_shards=False)) == []
 
 
 numbers = st.floats(width=64)
