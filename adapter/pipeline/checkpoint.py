@@ -51,11 +51,6 @@ class Checkpoint:
     lock: IO[str]
 
     @property
-    def log(self) -> str:
-        """The log file of the JVM."""
-        return str(self.folder / LOG)
-
-    @property
     def stream(self) -> str:
         """The folder of Spark's offsets, commits and state."""
         return str(self.folder / "stream")

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from adapter.config import Config
 from adapter.core.rule_book import RuleBook
 from adapter.errors import JvmError, SetupError, cause_of
-from adapter.pipeline.checkpoint import Checkpoint, claim, needs_empty_stream
+from adapter.pipeline.checkpoint import Checkpoint, claim, log_of, needs_empty_stream
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, QueryPlan, start_query
@@ -94,12 +94,12 @@ class StreamingJob:
         master = with_retries(master or f"local[{self._config.pipeline.cores}]")
         chosen = settings(self._config.pipeline.memory, master, self._checkpoint.state_partitions)
         try:
-            self._session = Session(chosen, self._checkpoint.log, [self._checkpoint.lock.fileno()])
+            self._session = Session(chosen, log_of(self._config), [self._checkpoint.lock.fileno()])
             self._start_query(self._session)
         except BaseException as error:
             self._finish()
             if isinstance(error, JVM_ERRORS):
-                text = f"the streaming query does not start: {cause_of(error)}; for details see {self._checkpoint.log}"
+                text = f"the streaming query does not start: {cause_of(error)}; for details see {log_of(self._config)}"
                 raise SetupError(text) from error
             raise
         self._end_of_process = stop
