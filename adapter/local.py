@@ -35,7 +35,7 @@ from adapter.serving.ui.page import page_routes
 from adapter.serving.ui.view import Changes
 from adapter.simulator import demo
 from adapter.simulator.fleet import SimulatedFleet
-from adapter.stop_signals import SPARK_STOPS, is_stopping, stop_event
+from adapter.stop_signals import SPARK_STOPS, stop_event
 
 SEED = 1
 # The rules are short, so that two minutes show every kind of disturbance, and scale-downs.
@@ -75,12 +75,8 @@ def run(config: Config | None, port: int, for_s: float | None) -> None:
         started.callback(view.server.stop)
         address = f"http://{LOOPBACK}:{view.server.port}"
         view.print_line(f"page and API on {address} (loopback only, no authentication); starting Spark ...")
-        try:
-            job.start(stop)
-        except SetupError:
-            if is_stopping(stop):  # a signal to the process group, such as of `timeout`, also ends the JVM
-                return
-            raise
+        if not job.start(stop):
+            return
         started.callback(job.stop)
         ends_s = inf if for_s is None else began_s + for_s
 

@@ -15,7 +15,6 @@ from adapter.apiserver.tls import LiveTls
 from adapter.config import Check, Config
 from adapter.config.settings import expired_times, globs, lone_prices, unused_matches, unused_parameters
 from adapter.core.messages import sentence
-from adapter.errors import SetupError
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import StreamingJob
 from adapter.pipeline.session import Session, settings, with_retries
@@ -25,7 +24,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, precedence, prometheus_plan
-from adapter.stop_signals import is_stopping, stop_event
+from adapter.stop_signals import stop_event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,12 +85,8 @@ def pipeline(config: Config, master: str | None = None) -> None:
         server.start()
         started.callback(server.stop)
         log.info("the snapshot is published here", host=settings.host, port=server.port)
-        try:
-            job.start(stop, master)
-        except SetupError:
-            if is_stopping(stop):  # a signal to the process group, such as of `timeout`, also ends the JVM
-                return
-            raise
+        if not job.start(stop, master):
+            return
         started.callback(job.stop)
         stop.wait()
 

@@ -41,7 +41,8 @@ def main(file: Path) -> None:
     config = load(file)
     with stop_event() as stop:
         job = StreamingJob(config, configuration.rule_book(config), _publish)
-        job.start(stop)
+        if not job.start(stop):
+            return
         try:
             SparkSession.builder.getOrCreate().streams.addListener(Ticks())
             stop.wait()

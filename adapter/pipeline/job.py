@@ -21,6 +21,7 @@ from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, QueryPlan, start_query
 from adapter.pipeline.session import JVM_ERRORS, Session, done_within, settings, with_retries
+from adapter.stop_signals import is_stopping
 
 CHECK_EVERY_S = 0.5
 QUERY_STOPS_WITHIN_S = 25.0  # longer than Spark's own stopTimeout: by then the JVM hangs
@@ -82,28 +83,32 @@ class StreamingJob:
         self._jvm_error: JvmError | None = None
         self._thread = threading.Thread(target=self._supervise, name="pipeline", daemon=True)
 
-    def start(self, stop: threading.Event, master: str | None = None) -> None:
-        """Check Java, lock the checkpoint, start Spark and the query.
+    def start(self, stop: threading.Event, master: str | None = None) -> bool:
+        """Check Java, lock the checkpoint, start Spark and the query. Returns False if the start fails after a signal.
 
         stop: of the process; set if the JVM ends. master: Spark's master; None runs in this process on pipeline.cores.
         Raises SetupError or CheckpointError.
         """
-        check_java()
-        self._checkpoint = claim(self._config)
-        # If a client library crashes its worker, Spark repeats the task and the query continues.
-        master = with_retries(master or f"local[{self._config.pipeline.cores}]")
-        chosen = settings(self._config.pipeline.memory, master, self._checkpoint.state_partitions)
         try:
+            check_java()
+            self._checkpoint = claim(self._config)
+            # If a client library crashes its worker, Spark repeats the task and the query continues.
+            master = with_retries(master or f"local[{self._config.pipeline.cores}]")
+            chosen = settings(self._config.pipeline.memory, master, self._checkpoint.state_partitions)
             self._session = Session(chosen, log_of(self._config), [self._checkpoint.lock.fileno()])
             self._start_query(self._session)
         except BaseException as error:
             self._finish()
+            # A signal to the process group, such as of `timeout`, also ends the JVM.
+            if isinstance(error, (SetupError, *JVM_ERRORS)) and is_stopping(stop):
+                return False
             if isinstance(error, JVM_ERRORS):
                 text = f"the streaming query does not start: {cause_of(error)}; for details see {log_of(self._config)}"
                 raise SetupError(text) from error
             raise
         self._end_of_process = stop
         self._thread.start()
+        return True
 
     def stop(self) -> None:
         """Stop the query, Spark and its JVM, after a publication that is in progress.

@@ -31,7 +31,7 @@ def main(folder: Path, dies_at: int, master: str | None = None) -> None:
 
     job = StreamingJob(config_of(folder), RULES, publish, opener=OPENER)
     with stop_event() as stop:
-        job.start(stop, master)
+        assert job.start(stop, master)
         context = SparkSession.builder.getOrCreate().sparkContext
         signal.signal(signal.SIGUSR1, lambda *_: context._jsc.sc().stop())
         stop.wait()

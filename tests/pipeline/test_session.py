@@ -11,6 +11,7 @@ from pipeline_stream import OPENER, RULES, config_of
 from py4j.protocol import Py4JError
 
 import adapter
+from adapter.errors import SetupError
 from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import MOST_LOG_BYTES, done_within, open_log
 
@@ -108,6 +109,16 @@ def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, limit_s: float, 
     policy = RestartPolicy(stalled_after_s=limit_s, stalled_ticks=0)
     job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, policy=policy)
     assert job.alive() == alive
+
+
+def test_a_signal_while_spark_starts_is_no_fault_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`timeout` also ends the JVM, because its signal goes to the whole process group."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    stop = threading.Event()
+    with pytest.raises(SetupError, match="Java is missing"):
+        StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None).start(stop)
+    stop.set()
+    assert not StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None).start(stop)
 
 
 def shown(job: StreamingJob) -> dict[str, float]:
