@@ -3,7 +3,6 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import httpx
 import msgspec
@@ -36,16 +35,6 @@ BEHAVIOR = hpa.Behavior(
 HPA = hpa.Hpa(min_workers=demo.MIN_WORKERS, max_workers=demo.MAX_WORKERS, behavior=BEHAVIOR)
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleEvent:
-    """A change of a workload's desired workers."""
-
-    at_s: int
-    workload: str
-    before: int
-    after: int
-
-
 class SimulatedFleet:
     """The demo workloads of one seed. Equal seeds, clocks and scaling give equal fleets. clock: Unix seconds."""
 
@@ -58,7 +47,7 @@ class SimulatedFleet:
         self._state = fluid.initial_state(np.array([workload.workers for workload in demo.WORKLOADS]), demo.PARTITIONS)
         self._past: deque[tuple[int, fluid.JobState]] = deque([(self._now_s, self._state)], maxlen=HISTORY_S)
         self._memory = hpa.Memory()
-        self._events: list[ScaleEvent] = []
+        self._counts = {f"{demo.NAMESPACE}/{workload.name}": [workload.workers] for workload in demo.WORKLOADS}
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -72,18 +61,10 @@ class SimulatedFleet:
             raise RuntimeError("the fleet has no address before start()")
         return f"http://127.0.0.1:{self._server.port}"
 
-    @property
-    def events(self) -> tuple[ScaleEvent, ...]:
-        """Every change of a worker count since the start, oldest first."""
-        with self._lock:
-            return tuple(self._events)
-
     def worker_counts(self) -> dict[str, tuple[int, ...]]:
         """Workload -> its worker counts in order, the one at the start first."""
-        counts = {f"{demo.NAMESPACE}/{workload.name}": [workload.workers] for workload in demo.WORKLOADS}
-        for event in self.events:
-            counts[event.workload].append(event.after)
-        return {workload: tuple(workers) for workload, workers in counts.items()}
+        with self._lock:
+            return {workload: tuple(counts) for workload, counts in self._counts.items()}
 
     def start(self) -> None:
         """Step in real time and serve /samples on a free loopback port."""
@@ -136,8 +117,7 @@ class SimulatedFleet:
             proposal = hpa.by_average_value(required, 1.0, present, hpa.EXACT)
             workers, self._memory = hpa.recommend(HPA, self._memory, present, proposal, self._now_s)
             for index in np.flatnonzero(workers != present):
-                name = f"{demo.NAMESPACE}/{demo.NAMES[index]}"
-                self._events.append(ScaleEvent(self._now_s, name, int(present[index]), int(workers[index])))
+                self._counts[f"{demo.NAMESPACE}/{demo.NAMES[index]}"].append(int(workers[index]))
             self._state = fluid.rescale(self._job_model, self._state, workers)
 
     def _answer(self, request: Request) -> Answer:
