@@ -6,7 +6,6 @@ Arrays have the shape (L,) and hold whole numbers as floats, as the controller's
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import reduce
 from typing import Literal
 
@@ -25,21 +24,10 @@ class Tolerance:
 
     up_ratio: float = 0.1
     down_ratio: float = 0.1
-    before_1_33: bool = False  # use the older test |1 - ratio| > up_ratio, whose rounding scales 10 to 11
 
     def holds(self, ratio: Array) -> Mask:
         """Where the ratio wanted/current is within the tolerance. NaN and infinity are not."""
-        if self.before_1_33:
-            return np.abs(1.0 - ratio) <= self.up_ratio
         return (1.0 - self.down_ratio <= ratio) & (ratio <= 1.0 + self.up_ratio)
-
-
-class Select(StrEnum):
-    """`selectPolicy`: apply the rate policy that allows the largest change, the smallest, or forbid changes."""
-
-    MAX = "Max"
-    MIN = "Min"
-    DISABLED = "Disabled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +41,10 @@ class RatePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """`scaleUp` or `scaleDown` of a behavior."""
+    """`scaleUp` or `scaleDown` of a behavior, with the selectPolicy `Max`."""
 
     window_s: int
     policies: tuple[RatePolicy, ...]
-    select: Select = Select.MAX
 
 
 UP = Direction(window_s=0, policies=(RatePolicy(kind="Pods", value=4), RatePolicy(kind="Percent", value=100)))
@@ -108,7 +95,6 @@ class PodCpu:
     ready: Array  # pods whose sample counts
     usage_milli: Array  # total CPU of the ready pods, whole
     unready: Array | float = 0.0  # see unready(); includes pending pods
-    missing: Array | float = 0.0  # pods without a sample
 
 
 def by_average_value(usage: Array | float, target: float, status_workers: Array | float, tolerance: Tolerance) -> Array:
@@ -125,18 +111,14 @@ def by_average_value(usage: Array | float, target: float, status_workers: Array 
 def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, tolerance: Tolerance) -> Array:
     """Resource with averageUtilization: the ratio of whole per cents times the counted pods.
 
-    For a scale-up, unready and missing pods count as idle; for a scale-down, missing pods count as full. No change if
-    this reverses the direction or brings the ratio into the tolerance. NaN where no pod is ready.
+    For a scale-up, unready pods count as idle. No change if this reverses the direction or brings the ratio into the
+    tolerance. NaN where no pod is ready. Every ready pod has a sample.
     """
-    seen = _ratio(pods.usage_milli, pods.ready, target_percent)
-    waiting = np.where(seen > 1, pods.unready, 0.0)
-    absent = np.where(seen == 1, 0.0, pods.missing)
-    full_milli = _REQUEST_MILLI * max(100, target_percent) / 100
-    counted = pods.ready + waiting + absent
-    ratio = _ratio(pods.usage_milli + np.where(seen < 1, absent * full_milli, 0.0), counted, target_percent)
+    waiting = np.where(_ratio(pods.usage_milli, pods.ready, target_percent) > 1, pods.unready, 0.0)
+    counted = pods.ready + waiting
+    ratio = _ratio(pods.usage_milli, counted, target_percent)
     wanted = _workers(ratio * counted)
-    down, up = (ratio < 1) & (waiting + absent > 0), (ratio > 1) & (waiting + absent > 0)
-    turned = (down & ((seen > 1) | (wanted > spec_workers))) | (up & ((seen < 1) | (wanted < spec_workers)))
+    turned = (waiting > 0) & ((ratio < 1) | (wanted < spec_workers))
     return np.where(tolerance.holds(ratio) | turned, spec_workers, wanted)
 
 
@@ -200,11 +182,8 @@ def _limit_change(hpa: Hpa, changes: Sequence[_SyncValue], spec_workers: Array, 
 
 def _limit(direction: Direction, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:
     """The size that the rate policies of one direction allow; sign: 1 up, -1 down."""
-    if direction.select is Select.DISABLED:
-        return spec_workers
     limits = [_allow(policy, changes, spec_workers, now_s, sign) for policy in direction.policies]
-    widest = direction.select is Select.MAX
-    return reduce(np.maximum if widest == (sign > 0) else np.minimum, limits)
+    return reduce(np.maximum if sign > 0 else np.minimum, limits)
 
 
 def _allow(policy: RatePolicy, changes: Sequence[_SyncValue], spec_workers: Array, now_s: float, sign: int) -> Array:

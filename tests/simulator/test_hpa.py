@@ -22,7 +22,6 @@ from adapter.simulator.hpa import (
     Memory,
     PodCpu,
     RatePolicy,
-    Select,
     Tolerance,
     by_average_value,
     by_utilization,
@@ -31,7 +30,6 @@ from adapter.simulator.hpa import (
 )
 
 DEFAULT = Tolerance()
-OLDER = Tolerance(before_1_33=True)
 EXACT = Tolerance(up_ratio=0.0, down_ratio=0.0)
 AT_ONCE = Direction(window_s=0, policies=DOWN.policies)
 NAN = math.nan
@@ -86,12 +84,6 @@ def test_an_unknown_metric_proposes_nothing() -> None:
         pytest.param(3, 30, {"ready": 1, "usage_milli": 400, "unready": 2}, 3, id="and may take all of it"),
         pytest.param(5, 50, {"ready": 5, "usage_milli": 1400}, 3, id="28 % against 50 takes 5 to 3"),
         pytest.param(5, 50, {"ready": 3, "usage_milli": 900, "unready": 2}, 2, id="unready pods do not hold a down"),
-        pytest.param(
-            2, 100, {"ready": 1, "usage_milli": 1000, "missing": 1}, 2, id="on target a missing pod is nothing"
-        ),
-        pytest.param(2, 100, {"ready": 1, "usage_milli": 1900, "missing": 1}, 2, id="a missing pod is idle in an up"),
-        pytest.param(2, 100, {"ready": 1, "usage_milli": 600, "missing": 1}, 2, id="and full in a down"),
-        pytest.param(3, 300, {"ready": 2, "usage_milli": 400, "missing": 1}, 2, id="at the target if that is over 100"),
         pytest.param(
             3, 80, {"ready": 3, "usage_milli": 2663}, 3, id="per cents are cut: 88.77 is 88, in the tolerance"
         ),
@@ -156,24 +148,6 @@ def test_a_smaller_tolerance_loses_fewer_steps(tolerance_ratio: float, replicas:
     assert by_average_value((first_up - 1) * 1000, 1000, replicas, tolerance) == replicas
 
 
-@pytest.mark.parametrize(
-    ("replicas", "wanted", "moves"),
-    [
-        pytest.param(9, 10, True, id="X-07 9 to 10 scales"),
-        pytest.param(10, 11, True, id="X-07 10 to 11 scales: 1.1 is just over in floats"),
-        pytest.param(11, 12, False, id="X-07 11 to 12 does not"),
-        pytest.param(13, 14, False, id="X-07 13 to 14 does not"),
-        pytest.param(10, 9, False, id="X-07 10 to 9 does not"),
-        pytest.param(20, 18, False, id="X-07 20 to 18 does not"),
-        pytest.param(50, 45, False, id="X-07 50 to 45 does not"),
-        pytest.param(30, 34, True, id="X-07 30 to 34 scales"),
-        pytest.param(30, 33, True, id="30 to 33 scales as well, by the same float"),
-    ],
-)
-def test_the_tolerance_before_1_33(replicas: int, wanted: int, moves: bool) -> None:
-    assert bool(by_average_value(wanted * 1000, 1000, replicas, OLDER) == wanted) is moves
-
-
 @pytest.mark.parametrize(("replicas", "wanted"), [(10, 11), (30, 33)])
 def test_since_1_33_exactly_a_tenth_is_within_the_tolerance(replicas: int, wanted: int) -> None:
     assert by_average_value(wanted * 1000, 1000, replicas, DEFAULT) == replicas
@@ -219,31 +193,6 @@ def test_a_scale_up_window_takes_its_lowest_proposal() -> None:
     hpa = Hpa(max_workers=100, behavior=Behavior(up=Direction(window_s=30, policies=UP.policies)))
 
     assert settle(hpa, 10, [10, 12, 14, 14]) == [10, 10, 12, 14]
-
-
-@pytest.mark.parametrize(
-    ("select", "expected"),
-    [
-        pytest.param(Select.MAX, 8, id="Max takes the policy that allows more"),
-        pytest.param(Select.MIN, 6, id="Min the one that allows less"),
-        pytest.param(Select.DISABLED, 4, id="Disabled allows nothing"),
-    ],
-)
-def test_select_policy_limits_a_scale_up(select: Select, expected: int) -> None:
-    policies = (RatePolicy(kind="Pods", value=2), RatePolicy(kind="Percent", value=100))
-    hpa = Hpa(max_workers=100, behavior=Behavior(up=Direction(window_s=0, policies=policies, select=select)))
-
-    assert settle(hpa, 4, [50]) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("select", "expected"), [(Select.MAX, 5), (Select.MIN, 8), (Select.DISABLED, 10)], ids=["Max", "Min", "Disabled"]
-)
-def test_select_policy_limits_a_scale_down(select: Select, expected: int) -> None:
-    policies = (RatePolicy(kind="Pods", value=2), RatePolicy(kind="Percent", value=50))
-    hpa = Hpa(max_workers=100, behavior=Behavior(down=Direction(window_s=0, policies=policies, select=select)))
-
-    assert settle(hpa, 10, [1]) == [expected]
 
 
 def test_percents_round_towards_more_pods() -> None:
@@ -323,7 +272,6 @@ DIRECTIONS = st.builds(
     Direction,
     window_s=st.sampled_from([0, 15, 20, 45, 300, 3600]),
     policies=st.lists(POLICIES, min_size=1, max_size=3).map(tuple),
-    select=st.sampled_from(Select),
 )
 BEHAVIORS = st.none() | st.builds(Behavior, up=DIRECTIONS, down=DIRECTIONS)
 PROPOSALS = st.floats(0, 60).map(round) | st.just(NAN)
@@ -361,7 +309,7 @@ def allowed(
     if behavior is None:
         return min(wanted, max(2 * cur, 4))
     half = behavior.up if wanted > cur else behavior.down
-    if wanted == cur or half.select is Select.DISABLED:
+    if wanted == cur:
         return cur
     reached = []
     for policy in half.policies:
@@ -372,7 +320,7 @@ def allowed(
         else:
             down = start - policy.value if policy.kind == "Pods" else int(start * (1 - policy.value / 100))
             reached.append(min(down, cur))
-    furthest = (max if half.select is Select.MAX else min)(reached, key=lambda size: abs(size - cur))
+    furthest = max(reached, key=lambda size: abs(size - cur))
     return min(wanted, furthest) if wanted > cur else max(wanted, furthest)
 
 
@@ -418,15 +366,15 @@ def test_lanes_are_independent(behavior: Behavior | None, seed: int, every_s: fl
 
 
 @given(
-    counts=st.tuples(st.integers(1, 20), st.integers(0, 5), st.integers(0, 5)),
+    ready=st.integers(1, 20),
+    waiting=st.integers(0, 5),
     cpu_milli=st.integers(0, 2500),
     spec=st.integers(1, 25),
     target_percent=st.sampled_from([30, 80, 100, 250]),
 )
 def test_cpu_by_pod_equals_cpu_by_sums(
-    counts: tuple[int, int, int], cpu_milli: int, spec: int, target_percent: int
+    ready: int, waiting: int, cpu_milli: int, spec: int, target_percent: int
 ) -> None:
-    ready, waiting, missing = counts
     pods = [cpu_milli] * ready
 
     def ratio(of: list[int]) -> float:
@@ -436,19 +384,15 @@ def test_cpu_by_pod_equals_cpu_by_sums(
         return 0.9 <= of <= 1.1
 
     first = ratio(pods)
-    up = first > 1 and waiting > 0
-    if not up and not missing:
+    if first <= 1 or not waiting:
         expected = spec if within(first) else math.ceil(first * ready)
     else:
-        pods += [1000 * max(100, target_percent) // 100] * (missing if first < 1 else 0)
-        pods += [0] * (missing if first > 1 else 0) + [0] * (waiting if up else 0)
+        pods += [0] * waiting
         again = ratio(pods)
         expected = math.ceil(again * len(pods))
         if within(again) or (again - 1) * (first - 1) < 0 or (again - 1) * (expected - spec) < 0:
             expected = spec
-    summed = PodCpu(
-        ready=lanes(ready), usage_milli=lanes(cpu_milli * ready), unready=lanes(waiting), missing=lanes(missing)
-    )
+    summed = PodCpu(ready=lanes(ready), usage_milli=lanes(cpu_milli * ready), unready=lanes(waiting))
     assert by_utilization(summed, target_percent, lanes(spec), DEFAULT) == expected
 
 

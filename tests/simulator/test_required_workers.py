@@ -7,12 +7,23 @@ from builders import JOB, TICK_S, Fluid, book, tick
 from adapter.core.decisions import Decision, Reason
 from adapter.core.engine import advance
 from adapter.core.metrics import METRICS
+from adapter.core.rates import Mask
 from adapter.core.report import rows
+from adapter.core.samples import Array
 from adapter.core.state import EMPTY
 from adapter.simulator.hpa import EXACT, Tolerance, by_average_value
 
 SIZES = np.arange(1, 1001)
-TOLERANCES = {"before-1.33": Tolerance(before_1_33=True), "1.33": Tolerance(), "exact": EXACT}
+
+
+class OlderTolerance(Tolerance):
+    """The test of Kubernetes before 1.33. Its rounding scales 10 to 11."""
+
+    def holds(self, ratio: Array) -> Mask:
+        return np.abs(1.0 - ratio) <= self.up_ratio
+
+
+TOLERANCES = {"before-1.33": OlderTolerance(), "1.33": Tolerance(), "exact": EXACT}
 LOAD = {0: 1000, 900: 1500, 1500: 600}  # records/s from these seconds on
 MOST = 60
 
@@ -23,6 +34,24 @@ def metric(name: str, workers: float) -> float:
     value = METRICS[name].read(decision)
     assert value is not None
     return round(value, 3)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "wanted", "moves"),
+    [
+        pytest.param(9, 10, True, id="X-07 9 to 10 scales"),
+        pytest.param(10, 11, True, id="X-07 10 to 11 scales: 1.1 is just over in floats"),
+        pytest.param(11, 12, False, id="X-07 11 to 12 does not"),
+        pytest.param(13, 14, False, id="X-07 13 to 14 does not"),
+        pytest.param(10, 9, False, id="X-07 10 to 9 does not"),
+        pytest.param(20, 18, False, id="X-07 20 to 18 does not"),
+        pytest.param(50, 45, False, id="X-07 50 to 45 does not"),
+        pytest.param(30, 34, True, id="X-07 30 to 34 scales"),
+        pytest.param(30, 33, True, id="30 to 33 scales as well, by the same float"),
+    ],
+)
+def test_the_tolerance_before_1_33(replicas: int, wanted: int, moves: bool) -> None:
+    assert bool(by_average_value(wanted * 1000, 1000, replicas, TOLERANCES["before-1.33"]) == wanted) is moves
 
 
 @pytest.mark.parametrize(

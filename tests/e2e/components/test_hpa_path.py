@@ -6,7 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from adapter.simulator.hpa import (
     Hpa,
     Memory,
     RatePolicy,
-    Select,
     Tolerance,
     by_average_value,
     recommend,
@@ -58,8 +57,7 @@ class SimulatedJob:
 def half(direction: Direction, **more: str) -> dict[str, Any]:
     """One direction of `spec.behavior` in the API."""
     policies = [{"type": each.kind, "value": each.value, "periodSeconds": each.period_s} for each in direction.policies]
-    stated = {"stabilizationWindowSeconds": direction.window_s, "selectPolicy": direction.select.value}
-    return {**stated, "policies": policies, **more}
+    return {"stabilizationWindowSeconds": direction.window_s, "policies": policies, **more}
 
 
 OUR_UP = Direction(window_s=0, policies=(RatePolicy(kind="Percent", value=400), RatePolicy(kind="Pods", value=12)))
@@ -67,12 +65,9 @@ SLOW_UP = Direction(
     window_s=20, policies=(RatePolicy(kind="Pods", value=6, period_s=25), RatePolicy(kind="Percent", value=30))
 )
 SLOW_DOWN = Direction(
-    window_s=37,
-    policies=(RatePolicy(kind="Percent", value=20, period_s=30), RatePolicy(kind="Pods", value=3)),
-    select=Select.MIN,
+    window_s=37, policies=(RatePolicy(kind="Percent", value=20, period_s=30), RatePolicy(kind="Pods", value=3))
 )
 AT_ONCE = Direction(window_s=0, policies=DOWN.policies)
-NEVER = replace(AT_ONCE, select=Select.DISABLED)
 CASES = {
     "no-behavior": SimulatedJob(written={}, behavior=None),
     "default-behavior": SimulatedJob(written={"behavior": {"scaleDown": {}}}, behavior=Behavior()),
@@ -85,9 +80,9 @@ CASES = {
         written={"behavior": {"scaleUp": half(SLOW_UP), "scaleDown": half(SLOW_DOWN)}},
         behavior=Behavior(up=SLOW_UP, down=SLOW_DOWN),
     ),
-    "never-down-and-far-up": SimulatedJob(
-        written={"behavior": {"scaleUp": half(UP, tolerance="0.5"), "scaleDown": half(NEVER)}},
-        behavior=Behavior(down=NEVER),
+    "far-up": SimulatedJob(
+        written={"behavior": {"scaleUp": half(UP, tolerance="0.5")}},
+        behavior=Behavior(),
         tolerance=Tolerance(up_ratio=0.5),
     ),
 }
