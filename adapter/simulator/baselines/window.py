@@ -27,7 +27,7 @@ class SampleWindow:
         self._oldest, self._newest = np.zeros(lanes, dtype=int), np.full(lanes, -1)
         self._sums = np.zeros((2 * gauges, lanes))
         self._first = self._last = self._sample(self._newest)
-        self.running_since_s = np.full(lanes, -np.inf)
+        self._running_since_s = np.full(lanes, -np.inf)  # when the job began to work, NaN in a pause
         self._full_at_s = np.full(lanes, np.nan)
         self.samples = np.zeros(lanes)
         self.fresh: Mask = np.zeros(lanes, dtype=bool)
@@ -36,14 +36,13 @@ class SampleWindow:
     def take(self, seen: BaselineInput, *gauges: Array) -> None:
         """Add the samples of one sync. A sample counts once, and only if its counts and its first gauge are known.
 
-        Sets `fresh` (the job had a new sample), `full` (the window is full), `samples` (number in the window) and
-        `running_since_s` (when the job began to work, NaN in a pause).
+        Sets `fresh` (the job had a new sample), `full` (the window is full) and `samples` (number in the window).
         """
-        began = np.where(np.isnan(self.running_since_s), seen.at_s, self.running_since_s)
-        self.running_since_s = np.where(seen.restarting > 0, np.nan, began)
+        began = np.where(np.isnan(self._running_since_s), seen.at_s, self._running_since_s)
+        self._running_since_s = np.where(seen.restarting > 0, np.nan, began)
         counts = np.stack([seen.sampled_at_s, seen.appended_records, seen.processed_records, seen.backlog_records])
-        usable = np.isfinite(counts).all(axis=0) & np.isfinite(gauges[0]) & (seen.sampled_at_s >= self.running_since_s)
-        empty = np.isnan(self.running_since_s) | (usable & self._is_reset(counts))
+        usable = np.isfinite(counts).all(axis=0) & np.isfinite(gauges[0]) & (seen.sampled_at_s >= self._running_since_s)
+        empty = np.isnan(self._running_since_s) | (usable & self._is_reset(counts))
         self._oldest = np.where(empty, self._newest + 1, self._oldest)
         self._full_at_s = np.where(empty, np.nan, self._full_at_s)
         self.fresh = usable & ~((counts[_AT] <= self._last[_AT]) & (self._oldest <= self._newest))
@@ -87,7 +86,7 @@ class SampleWindow:
 
     def _age(self, at_s: Array) -> None:
         """Update `full`, and drop samples older than the window; time is that of the newest sample."""
-        settled = self.fresh & (at_s >= self.running_since_s + self._settle_s)
+        settled = self.fresh & (at_s >= self._running_since_s + self._settle_s)
         self._full_at_s = np.where(settled & np.isnan(self._full_at_s), at_s + self._window_s, self._full_at_s)
         self._last = self._sample(self._newest)
         self.full = (self._last[_AT] >= self._full_at_s) & (self._oldest <= self._newest)
