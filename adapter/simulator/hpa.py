@@ -16,6 +16,7 @@ from adapter.core.samples import Array
 
 MOST_WORKERS = 2**31 - 1
 _REQUEST_MILLI = 1000.0  # CPU request of each pod
+_SAMPLE_WINDOW_S = 15.0  # of a CPU sample: metrics-server's resolution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +123,13 @@ def by_utilization(pods: PodCpu, target_percent: int, spec_workers: Array, toler
     return np.where(tolerance.holds(ratio) | turned, spec_workers, wanted)
 
 
-def unready(age_s: Array, is_ready: Mask, turned_s: Array, sampled_s: Array, window_s: float = 15.0) -> Mask:
+def unready(age_s: Array, is_ready: Mask, turned_s: Array, sampled_s: Array) -> Mask:
     """Which running pods with a sample do not count for CPU, with the controller's defaults (300 s, 30 s); any shape.
 
     age_s: since the pod started. turned_s: since its readiness last changed. sampled_s: since its sample.
-    window_s: the window of the sample. After 300 s, a pod that was ever ready always counts.
+    After 300 s, a pod that was ever ready always counts.
     """
-    starting = ~is_ready | (sampled_s > turned_s - window_s)
+    starting = ~is_ready | (sampled_s > turned_s - _SAMPLE_WINDOW_S)
     never_ready = ~is_ready & (turned_s > age_s - 30.0)
     return np.where(age_s < 300.0, starting, never_ready)
 

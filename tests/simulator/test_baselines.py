@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from adapter.core.samples import Array
 from adapter.simulator.baselines import SYNC_S, Baseline, BaselineInput, OperatorSettings
 from adapter.simulator.baselines.alignment import Alignment
-from adapter.simulator.baselines.dataflow_docs import DataflowDocs, DataflowParameters
+from adapter.simulator.baselines.dataflow_docs import DataflowDocs
 from adapter.simulator.baselines.delayed_scale_down import DelayedScaleDown
-from adapter.simulator.baselines.ds2 import Ds2, Ds2Parameters
+from adapter.simulator.baselines.ds2 import Ds2
 from adapter.simulator.baselines.flink import DEFAULT, FAST, Flink, FlinkParameters, Metrics, capacity, outside_bounds
-from adapter.simulator.baselines.hpa_cpu import CpuParameters, HpaCpu
-from adapter.simulator.baselines.keda_kafka import KedaKafka, KedaParameters
+from adapter.simulator.baselines.hpa_cpu import HpaCpu
+from adapter.simulator.baselines.keda_kafka import KedaKafka
 from adapter.simulator.baselines.registry import BASELINES
 from adapter.simulator.baselines.window import SampleWindow
 
@@ -97,7 +97,7 @@ def first_size(peer: Baseline, until_s: float, scene: Callable[[float], Baseline
 def test_keda_divides_the_lag_by_its_threshold(
     lag: float, threshold: float, partitions: float, workers: float, expected: float
 ) -> None:
-    peer = KedaKafka(job(partitions=partitions), KedaParameters(lag_threshold=threshold))
+    peer = KedaKafka(job(partitions=partitions), threshold)
     wanted = peer.wanted(look(0.0, backlog_records=lag, spec_workers=workers))
     np.testing.assert_array_equal(wanted, [expected])
 
@@ -132,7 +132,7 @@ def test_keda_is_tuned_by_the_worker_capacity(name: str, lag: float, expected: f
 def test_an_hpa_on_cpu_proposes_the_usage_over_the_target(
     target: int, cpu: float, spec: float, ready: float, expected: float
 ) -> None:
-    peer = HpaCpu(job(), CpuParameters(average_utilization=target))
+    peer = HpaCpu(job(), target)
     waits = spec > ready
     seen = look(0.0, cpu_ratio=cpu, spec_workers=spec, ready_workers=ready, restarting=float(waits))
     np.testing.assert_array_equal(peer.wanted(seen), [expected])
@@ -206,7 +206,6 @@ def rates(target: float, able: float, lag: float = 0.0) -> Metrics:
         pytest.param(DEFAULT, (1000, 0), 1.3, False, 1000, id="no more than full use"),
         pytest.param(DEFAULT, (0.4, 0), 1.0, False, 0, id="less than half a record a second counts as none"),
         pytest.param(DEFAULT, (np.nan, 0), 0.7, True, np.nan, id="an unknown input is unknown"),
-        pytest.param(replace(DEFAULT, catch_up_duration_s=0.0), (700, 9e9), 0.7, True, 1000, id="catch-up 0 is off"),
     ],
 )
 def test_flinks_size_follows_from_its_capacity(
@@ -397,7 +396,7 @@ def test_a_delayed_scale_down_is_the_largest_size_of_its_interval(requested: lis
     ],
 )
 def test_ds2_divides_the_input_by_the_true_rate(overprovisioning: float, expected: float) -> None:
-    peer = Ds2(job(), Ds2Parameters(overprovisioning=overprovisioning))
+    peer = Ds2(job(), overprovisioning)
     sizes = [peer.wanted(look(at_s)) for at_s in syncs(60.0)]
     np.testing.assert_array_equal(np.concatenate(sizes), [np.nan] * 4 + [expected])
 
@@ -433,7 +432,7 @@ def test_dataflow_scales_up_after_two_minutes_of_backlog() -> None:
     ],
 )
 def test_dataflow_sizes_by_backlog_and_cpu(backlog: float, cpu: float, expected: tuple[float, float] | None) -> None:
-    peer = DataflowDocs(job(), DataflowParameters())
+    peer = DataflowDocs(job())
 
     def scene(at_s: float) -> BaselineInput:
         return look(at_s, backlog_records=backlog, cpu_ratio=cpu, spec_workers=10.0, ready_workers=10.0)

@@ -93,8 +93,8 @@ def capacity(p: FlinkParameters, rates: Metrics, utilization: Array | float, *, 
     AutoScalerUtils.getTargetProcessingCapacity. Utilization 0 is infinite capacity, for any known input.
     """
     catch_up_s, rate = p.catch_up_duration_s, rates.target
-    extra = rates.lag_records / catch_up_s if catch_up_s else np.zeros_like(rate)
-    if with_restart and catch_up_s:
+    extra = rates.lag_records / catch_up_s
+    if with_restart:
         extra = extra + rate * p.restart_time_s / catch_up_s
     used = np.clip(np.broadcast_to(utilization, rate.shape), 0.0, 1.0)
     rounded = np.floor(extra + rate / np.where(used > 0, used, 1.0) + 0.5)

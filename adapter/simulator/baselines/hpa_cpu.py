@@ -1,22 +1,11 @@
 """The HPA on mean CPU utilization, the most common way to scale."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array
 from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.hpa import Hpa, PodCpu, Tolerance, by_utilization, unready
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuParameters:
-    """Parameters of an autoscaling/v2 Resource metric."""
-
-    average_utilization: int = 80  # per cent of a worker's request of one CPU
-    tolerance: Tolerance = field(default_factory=Tolerance)
-    metric_window_s: float = 15.0  # window of a CPU sample: metrics-server's resolution
 
 
 class HpaCpu:
@@ -26,9 +15,10 @@ class HpaCpu:
     and their CPU around the pause counts.
     """
 
-    def __init__(self, job: OperatorSettings, parameters: CpuParameters) -> None:
+    def __init__(self, job: OperatorSettings, average_utilization: int) -> None:
+        """average_utilization: of a Resource metric, in per cent of a worker's request of one CPU."""
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
-        self._parameters = parameters
+        self._average_utilization = average_utilization
         self._ready_since_s = np.full(len(job.max_workers), -np.inf)
 
     def wanted(self, seen: BaselineInput) -> Array:
@@ -39,9 +29,7 @@ class HpaCpu:
             usage_milli=np.floor(np.where(counted > 0, seen.cpu_ratio, 0.0) * 1000.0 * counted),
             unready=np.maximum(seen.spec_workers - counted, 0.0),
         )
-        proposal = by_utilization(
-            pods, self._parameters.average_utilization, seen.spec_workers, self._parameters.tolerance
-        )
+        proposal = by_utilization(pods, self._average_utilization, seen.spec_workers, Tolerance())
         return np.where(counted > 0, proposal, np.nan)
 
     def _restarted(self, seen: BaselineInput) -> Mask:
@@ -50,6 +38,5 @@ class HpaCpu:
         ready_since_s = np.where(np.isnan(self._ready_since_s), seen.at_s, self._ready_since_s)
         self._ready_since_s = np.where(paused, np.nan, ready_since_s)
         ready_s, sampled_s = seen.at_s - ready_since_s, seen.at_s - seen.sampled_at_s
-        window_s = self._parameters.metric_window_s
-        young: Mask = unready(ready_s, ~paused, ready_s, sampled_s, window_s)
+        young: Mask = unready(ready_s, ~paused, ready_s, sampled_s)
         return paused | young

@@ -1,7 +1,5 @@
 """KEDA's Kafka scaler: the consumer lag, capped by the partitions, which the HPA divides by lagThreshold."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from adapter.core.samples import Array
@@ -9,28 +7,18 @@ from adapter.simulator.baselines import BaselineInput, OperatorSettings
 from adapter.simulator.hpa import Hpa, Tolerance, by_average_value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KedaParameters:
-    """Of a ScaledObject with a `kafka` trigger (kafka_scaler.go): `lagThreshold`; the HPA's `tolerance`.
+class KedaKafka:
+    """A ScaledObject with a `kafka` trigger (kafka_scaler.go) and without `advanced`: its HPA has no `behavior`.
 
     Left out, off by default: `allowIdleConsumers`, `ensureEvenDistributionOfPartitions`, and `limitToPartitionsWithLag`
     and `excludePersistentLag`, which need the lag of each partition; `activationLagThreshold`, `pollingInterval` and
     `cooldownPeriod` only concern scaling to and from 0, which no job here does.
     """
 
-    lag_threshold: float = 10.0
-    tolerance: Tolerance = field(default_factory=Tolerance)
-
-
-class KedaKafka:
-    """KEDA without `advanced`: its HPA has no `behavior`."""
-
-    def __init__(self, job: OperatorSettings, parameters: KedaParameters, lag_threshold: Array | None = None) -> None:
-        """lag_threshold: of each job, shape (L,); replaces the parameter's."""
+    def __init__(self, job: OperatorSettings, lag_threshold: Array | float = 10.0) -> None:
+        """lag_threshold: `lagThreshold`, of all jobs or of each, shape (L,)."""
         self.hpa: Hpa | None = Hpa(max_workers=job.max_workers, behavior=None)
-        self._tolerance = parameters.tolerance
-        threshold = np.full(len(job.partitions), parameters.lag_threshold) if lag_threshold is None else lag_threshold
-        self._threshold = np.maximum(1.0, np.floor(threshold))
+        self._threshold = np.maximum(1.0, np.floor(lag_threshold))
         self._partitions = np.where(job.partitions > 0, job.partitions, np.inf)
 
     def wanted(self, seen: BaselineInput) -> Array:
@@ -40,5 +28,5 @@ class KedaKafka:
         """
         shares = np.floor(seen.backlog_records) / self._threshold
         shares = np.where(np.floor(shares) > self._partitions, self._partitions, shares)
-        proposal = by_average_value(shares, 1.0, seen.spec_workers, self._tolerance)
+        proposal = by_average_value(shares, 1.0, seen.spec_workers, Tolerance())
         return np.where(np.isnan(shares), np.nan, proposal)
