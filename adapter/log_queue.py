@@ -16,7 +16,7 @@ MOST_LINES = 1_000  # that wait for the file
 _LAST_S = 1.0  # for the lines that still wait at the end
 
 
-class _CountingLosses(logging.Handler):
+class _LossCounter(logging.Handler):
     """Counts the lines that a handler cannot take; logging would write a traceback to stderr."""
 
     lost = 0
@@ -25,7 +25,7 @@ class _CountingLosses(logging.Handler):
         self.lost += 1
 
 
-class _Queue(_CountingLosses, QueueHandler):
+class _Queue(_LossCounter, QueueHandler):
     """Drops lines while `most` wait. The queue itself has no limit, so that the listener's last entry always fits."""
 
     def __init__(self, most: int) -> None:
@@ -41,7 +41,7 @@ class _Queue(_CountingLosses, QueueHandler):
             super().enqueue(record)
 
 
-class _File(_CountingLosses, logging.StreamHandler):  # type: ignore[type-arg]  # cannot be subscripted at runtime in 3.11
+class _File(_LossCounter, logging.StreamHandler):  # type: ignore[type-arg]  # cannot be subscripted at runtime in 3.11
     """Drops lines that the file does not take."""
 
 

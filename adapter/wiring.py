@@ -76,7 +76,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
             log.info(sentence(decision), workload=decision.workload, reason=decision.reason.value)
 
     job = StreamingJob(config, configuration.rule_book(config), publish)
-    monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.alive}, settings.token_file)
+    monitoring = monitoring_routes(telemetry, readiness, {"publishing": job.is_alive}, settings.token_file)
     app = create_app({**publisher_routes(store, job.publisher.record, settings.token_file), **monitoring})
     server = Server(app, settings.host, settings.port, _pipeline_tls(config, telemetry))
     for gauges in (build_info("pipeline"), job.gauges, server_gauges(server)):

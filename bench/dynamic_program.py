@@ -85,7 +85,7 @@ def best_choices(grid: DiscreteLoad, moves: Moves, ahead: int, rest: Array) -> C
     slots, sizes = grid.capacity.shape
     cost = np.arange(1.0, sizes + 1)[:, None] * grid.slot_hours
     last = np.repeat(rest[:, None], grid.limits[slots] + 1, axis=1)
-    later = deque([_closed(last, grid)], maxlen=ahead)
+    later = deque([_add_penalty_column(last, grid)], maxlen=ahead)
     keeps: list[NDArray[np.uint8]] = []
     changes: list[Move] = []
     for slot in range(slots - 1, -1, -1):
@@ -93,11 +93,11 @@ def best_choices(grid: DiscreteLoad, moves: Moves, ahead: int, rest: Array) -> C
         move = moves(slot, later)
         keeps.append(np.packbits(keep <= move.value, axis=1))
         changes.append(move)
-        later.appendleft(_closed(np.minimum(keep, move.value), grid))
+        later.appendleft(_add_penalty_column(np.minimum(keep, move.value), grid))
     return Choices(values=later[0], keeps=keeps[::-1], moves=changes[::-1])
 
 
-def _closed(value: Array, grid: DiscreteLoad) -> Array:
+def _add_penalty_column(value: Array, grid: DiscreteLoad) -> Array:
     beyond = np.full((len(value), 1), np.inf)
     beyond[-1, 0] = value[-1, -1] + grid.penalty
     return np.concatenate((value, beyond), axis=1)

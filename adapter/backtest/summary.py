@@ -13,6 +13,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from adapter.backtest.results import Columns, ResultsError
+from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray
 from adapter.file_replacement import replace_file
 from adapter.simulator.score import SUMS, Tally, scores
@@ -95,9 +96,9 @@ def write(folder: Path, rows: Columns, summaries: Sequence[Summary]) -> None:
         ) from None
 
 
-def _trace_scores(results: Columns, here: Array) -> Columns:
+def _trace_scores(results: Columns, is_of_trace: Mask) -> Columns:
     """The scores of one trace over all windows; each lane has a result in every window."""
-    rows = {name: values[here] for name, values in results.items()}
+    rows = {name: values[is_of_trace] for name, values in results.items()}
     order = np.lexsort([rows[name] for name in ("window", *reversed(_LANE))])
     rows = {name: values[order] for name, values in rows.items()}
     windows = [np.flatnonzero(rows["window"] == window) for window in np.unique(rows["window"])]

@@ -20,7 +20,7 @@ from adapter.pipeline.checkpoint import Checkpoint, claim, log_of, needs_empty_s
 from adapter.pipeline.java import check_java
 from adapter.pipeline.publish import Publish, Publisher
 from adapter.pipeline.query import OPENER, QueryPlan, start_query
-from adapter.pipeline.session import JVM_ERRORS, Session, done_within, settings, with_retries
+from adapter.pipeline.session import JVM_ERRORS, Session, run_within, settings, with_retries
 from adapter.stop_signals import is_stopping
 
 CHECK_EVERY_S = 0.5
@@ -121,7 +121,7 @@ class StreamingJob:
         if self._jvm_error is not None:
             raise self._jvm_error
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether restarts of the query can still help: for a liveness probe."""
         return self._idle_s(self._created_s) <= self._policy.dead_after_s(self._config.timing.tick_s)
 
@@ -164,7 +164,7 @@ class StreamingJob:
     def _end_query(self) -> None:
         self.publisher.close()
         query, self._query = self._query, None
-        if query is None or done_within(QUERY_STOPS_WITHIN_S, query.stop):
+        if query is None or run_within(QUERY_STOPS_WITHIN_S, query.stop):
             return
         self._kill_jvm(f"the query did not stop within {QUERY_STOPS_WITHIN_S:g} s, so the JVM was killed")
 

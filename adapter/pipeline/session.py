@@ -128,7 +128,7 @@ class Session:
         if self._gateway is None:
             return
         warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
-        stopped = done_within(SPARK_STOPS_WITHIN_S, self.spark.stop, self.kill)
+        stopped = run_within(SPARK_STOPS_WITHIN_S, self.spark.stop, self.kill)
         self._end_jvm(JVM_ENDS_WITHIN_S if stopped else 0.0)
 
     def kill(self) -> None:
@@ -142,7 +142,7 @@ class Session:
         """Stop the JVM that this object started; kill it after within_s."""
         if self._gateway is None:
             return
-        done_within(within_s, self._gateway.shutdown, self.kill)
+        run_within(within_s, self._gateway.shutdown, self.kill)
         process = self._gateway.proc
         process.stdin.close()  # the JVM ends when this pipe closes
         try:
@@ -177,22 +177,22 @@ def _shorten(path: str) -> None:
         file.write(end)
 
 
-def done_within(limit_s: float, step: Callable[[], object], otherwise: Callable[[], None] = lambda: None) -> bool:
+def run_within(limit_s: float, call: Callable[[], object], unblock: Callable[[], None] = lambda: None) -> bool:
     """Run a call that ends a JVM, and return whether it finished in time. Its errors mean that the JVM has ended.
 
-    otherwise: called after limit_s to make the call return, which then has limit_s again.
+    unblock: called after limit_s so that the call returns; it then has limit_s again.
     """
 
     def run() -> None:
         with suppress(*JVM_ERRORS):
-            step()
+            call()
 
     thread = threading.Thread(target=run, name="bounded", daemon=True)
     thread.start()
     thread.join(limit_s)
     if not thread.is_alive():
         return True
-    otherwise()
+    unblock()
     thread.join(limit_s)
     return False
 
@@ -210,7 +210,7 @@ def _use_temporary_folder(conf: SparkConf) -> None:
 
 def _start(conf: SparkConf, gateway: Any) -> None:
     _set_hadoop_user(gateway)
-    with _interrupt_handler_preserved():
+    with _keep_interrupt_handler():
         SparkContext(conf=conf, gateway=gateway)
 
 
@@ -256,7 +256,7 @@ def _content(log: str) -> bytes:
 
 
 @contextmanager
-def _interrupt_handler_preserved() -> Iterator[None]:
+def _keep_interrupt_handler() -> Iterator[None]:
     """Restore the SIGINT handler: PySpark replaces it if a context starts on the main thread."""
     before = signal.getsignal(signal.SIGINT)
     try:

@@ -117,7 +117,7 @@ def rescale(model: JobModel, state: JobState, workers: Array) -> JobState:
 def fail(model: JobModel, state: JobState, load: Conditions, pause_s: Array) -> JobState:
     """Restart the jobs whose pause_s, shape (L,), is above 0. A restart within a pause prolongs the pause."""
     alone = (pause_s > 0) & (state.pause_left_s <= 0)
-    state = _stopped(model, state, load, alone, pause_s)
+    state = _begin_pauses(model, state, load, alone, pause_s)
     leaving_workers = np.where(alone, 0.0, state.leaving_workers)
     return replace(state, leaving_workers=leaving_workers, pause_left_s=np.maximum(state.pause_left_s, pause_s))
 
@@ -128,7 +128,7 @@ def step(model: JobModel, state: JobState, load: Conditions, dt_s: float) -> Job
     Partition p belongs to worker p mod n: workers beyond the partitions idle, uneven shares reduce the capacity, and a
     hot partition gets at most one worker. A worker serves its partitions in proportion to their backlog.
     """
-    changes, state = state.changes, _restarted(model, state, load)
+    changes, state = state.changes, _begin_changes(model, state, load)
     working_s = np.clip(dt_s - state.pause_left_s, 0.0, dt_s)
     warmth = _warm_up_speed(model, state.warm_s + working_s / 2)
     # The flow capacity of the old workers does not apply to new ones that take over without a pause.
@@ -187,7 +187,7 @@ def _of_change(drawn: Array, changes: IntArray) -> Array:
     return column
 
 
-def _restarted(model: JobModel, state: JobState, load: Conditions) -> JobState:
+def _begin_changes(model: JobModel, state: JobState, load: Conditions) -> JobState:
     """Begin a change of the workers where all new workers are ready and no other change is in progress."""
     due = (state.spec_workers != state.ready_workers) & (state.start_left_s <= 0) & (state.pause_left_s <= 0)
     if not due.any():
@@ -195,13 +195,13 @@ def _restarted(model: JobModel, state: JobState, load: Conditions) -> JobState:
     up_s, down_s = (_of_change(drawn, state.changes) for drawn in (model.pause_up_s, model.pause_down_s))
     pause_s = np.where(state.spec_workers > state.ready_workers, up_s, down_s)
     return replace(
-        _stopped(model, state, load, due, pause_s),
+        _begin_pauses(model, state, load, due, pause_s),
         ready_workers=np.where(due, state.spec_workers, state.ready_workers),
         leaving_workers=np.where(due, state.ready_workers, state.leaving_workers),
     )
 
 
-def _stopped(model: JobModel, state: JobState, load: Conditions, due: Mask, pause_s: Array) -> JobState:
+def _begin_pauses(model: JobModel, state: JobState, load: Conditions, due: Mask, pause_s: Array) -> JobState:
     """Begin the pauses that are due, and put the records since the last checkpoint back into the backlog."""
     if not due.any():
         return state
@@ -224,12 +224,14 @@ def _warm_up_speed(model: JobModel, warm_s: Array) -> Array:
     return model.warm_up_ratio + (1 - model.warm_up_ratio) * share
 
 
-def _processes_on_arrival(state: JobState, load: Conditions, warmth: Array, all_of_it: Mask) -> Mask:
+def _processes_on_arrival(state: JobState, load: Conditions, warmth: Array, works_all_step: Mask) -> Mask:
     """Where every record is processed on arrival, shape (L,)."""
     if load.flow_capacity is None:
         return np.zeros(len(warmth), dtype=bool)
     able = load.flow_capacity.flow_records_per_s
-    flowing: Mask = all_of_it & (state.waiting_records <= 0) & (load.rate_records_per_s <= able * warmth) & (able > 0)
+    flowing: Mask = (
+        works_all_step & (state.waiting_records <= 0) & (load.rate_records_per_s <= able * warmth) & (able > 0)
+    )
     return flowing
 
 

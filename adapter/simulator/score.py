@@ -89,21 +89,21 @@ class Tally:
         memory = _Memory(*(np.full(lanes, np.nan) for _ in range(3)))
         return cls({name: np.zeros(shape) for name, shape in shapes.items()}, memory)
 
-    def add(self, moment: StepResult) -> None:
+    def add(self, result: StepResult) -> None:
         """Add one step in place. Raises ValueError for a tally from take() or plus(), which has no present step."""
         if self.memory is None:
             raise ValueError("a tally of finished windows takes no more steps")
-        sums, dt_s = self.sums, moment.dt_s
+        sums, dt_s = self.sums, result.dt_s
         np.add(sums["scored_s"], dt_s, out=sums["scored_s"])
-        np.add(sums["worker_s"], moment.paid_workers * dt_s, out=sums["worker_s"])
-        np.add(sums["records"], moment.new_records, out=sums["records"])
-        np.add(sums["paused_s"], moment.paused_s, out=sums["paused_s"])
-        if moment.late_records[0].any():
-            np.add(sums["late_records"], moment.late_records.T, out=sums["late_records"])
-        _add_delays(sums, moment)
-        _add_changes(sums, self.memory, moment)
-        _add_recoveries(sums, self.memory, moment)
-        _add_elasticity(sums, self.memory, moment)
+        np.add(sums["worker_s"], result.paid_workers * dt_s, out=sums["worker_s"])
+        np.add(sums["records"], result.new_records, out=sums["records"])
+        np.add(sums["paused_s"], result.paused_s, out=sums["paused_s"])
+        if result.late_records[0].any():
+            np.add(sums["late_records"], result.late_records.T, out=sums["late_records"])
+        _add_delays(sums, result)
+        _add_changes(sums, self.memory, result)
+        _add_recoveries(sums, self.memory, result)
+        _add_elasticity(sums, self.memory, result)
 
     def reset(self, lanes: Mask) -> None:
         """Reset some lanes in place, at the end of their lead-in."""
@@ -124,49 +124,49 @@ class Tally:
         return Tally({name: how[name](numbers, other.sums[name]) for name, numbers in self.sums.items()})
 
 
-def _add_delays(sums: Mapping[str, Array], moment: StepResult) -> None:
-    lanes = np.flatnonzero(moment.delay_s > 0)
+def _add_delays(sums: Mapping[str, Array], result: StepResult) -> None:
+    lanes = np.flatnonzero(result.delay_s > 0)
     if not len(lanes):
         return
-    delay_s = moment.delay_s[lanes]
-    sums["delayed_s"][lanes, np.searchsorted(DELAY_EDGES_S, delay_s, side="right")] += moment.dt_s
-    sums["late_s"][lanes] += (delay_s[:, None] > LATE_S) * moment.dt_s
+    delay_s = result.delay_s[lanes]
+    sums["delayed_s"][lanes, np.searchsorted(DELAY_EDGES_S, delay_s, side="right")] += result.dt_s
+    sums["late_s"][lanes] += (delay_s[:, None] > LATE_S) * result.dt_s
     sums["max_delay_s"][lanes] = np.maximum(sums["max_delay_s"][lanes], delay_s)
 
 
-def _add_changes(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
-    lanes = np.flatnonzero(moment.change)
+def _add_changes(sums: Mapping[str, Array], memory: _Memory, result: StepResult) -> None:
+    lanes = np.flatnonzero(result.change)
     if not len(lanes):
         return
-    direction = np.sign(moment.change[lanes])
-    since_s = moment.at_s - memory.changed_at_s[lanes]
+    direction = np.sign(result.change[lanes])
+    since_s = result.at_s - memory.changed_at_s[lanes]
     sums["ups"][lanes] += direction > 0
     sums["downs"][lanes] += direction < 0
-    sums["rescaled_workers"][lanes] += moment.ready_workers[lanes]
+    sums["rescaled_workers"][lanes] += result.ready_workers[lanes]
     against = direction == -memory.direction[lanes]
     sums["reversals"][lanes] += against[:, None] & (since_s[:, None] <= REVERSAL_S)
-    memory.changed_at_s[lanes], memory.direction[lanes] = moment.at_s, direction
+    memory.changed_at_s[lanes], memory.direction[lanes] = result.at_s, direction
     begins = lanes[np.isnan(memory.recovering_since_s[lanes])]
-    memory.recovering_since_s[begins] = moment.at_s
+    memory.recovering_since_s[begins] = result.at_s
     sums["recoveries"][begins] += 1
 
 
-def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
+def _add_recoveries(sums: Mapping[str, Array], memory: _Memory, result: StepResult) -> None:
     """The step in which a job recovers does not count, so a change without effect takes 0 s."""
-    lanes = np.flatnonzero(memory.recovering_since_s <= moment.at_s)
+    lanes = np.flatnonzero(memory.recovering_since_s <= result.at_s)
     if not len(lanes):
         return
-    back = (moment.delay_s[lanes] < RECOVERED_S) & (moment.paused_s[lanes] == 0)
+    back = (result.delay_s[lanes] < RECOVERED_S) & (result.paused_s[lanes] == 0)
     memory.recovering_since_s[lanes[back]] = np.nan
     away = lanes[~back]
-    sums["recovery_s"][away] += moment.dt_s
-    lasted_s = moment.at_s + moment.dt_s - memory.recovering_since_s[away]
+    sums["recovery_s"][away] += result.dt_s
+    lasted_s = result.at_s + result.dt_s - memory.recovering_since_s[away]
     sums["max_recovery_s"][away] = np.maximum(sums["max_recovery_s"][away], lasted_s)
 
 
-def _add_elasticity(sums: Mapping[str, Array], memory: _Memory, moment: StepResult) -> None:
+def _add_elasticity(sums: Mapping[str, Array], memory: _Memory, result: StepResult) -> None:
     """SPEC RG's measures, relative to demand, which is one worker at least."""
-    supply, demand, dt_s = moment.working_workers, moment.demand_workers, moment.dt_s
+    supply, demand, dt_s = result.working_workers, result.demand_workers, result.dt_s
     spare = supply - demand
     share_s = spare / np.maximum(demand, 1.0) * dt_s
     np.add(sums["over_ratio_s"], np.maximum(share_s, 0.0), out=sums["over_ratio_s"])

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 import adapter
 from adapter.errors import SetupError
 from adapter.pipeline.job import RestartPolicy, StreamingJob
-from adapter.pipeline.session import MOST_LOG_BYTES, done_within, open_log
+from adapter.pipeline.session import MOST_LOG_BYTES, open_log, run_within
 
 # In a process of its own: the tests of a run share one session, and a second one would be borrowed.
 REFUSED = """
@@ -75,9 +75,9 @@ def hanging() -> Iterator[threading.Event]:
 
 
 def test_a_call_that_hangs_is_abandoned_after_the_step_that_ends_it(hanging: threading.Event) -> None:
-    assert not done_within(0.0, hanging.wait)
+    assert not run_within(0.0, hanging.wait)
     assert not hanging.is_set()
-    assert not done_within(0.0, hanging.wait, hanging.set)
+    assert not run_within(0.0, hanging.wait, hanging.set)
     assert hanging.is_set()
 
 
@@ -85,7 +85,7 @@ def test_a_call_into_an_ended_jvm_counts_as_done() -> None:
     def gone() -> None:
         raise Py4JError("an error occurred while calling stop")
 
-    assert done_within(10.0, gone)
+    assert run_within(10.0, gone)
 
 
 @pytest.mark.spark
@@ -108,7 +108,7 @@ def test_spark_starts_from_a_folder_with_a_blank_in_its_name(tmp_path: Path) -> 
 def test_a_pipeline_is_alive_while_it_publishes(tmp_path: Path, limit_s: float, alive: bool) -> None:
     policy = RestartPolicy(stalled_after_s=limit_s, stalled_ticks=0)
     job = StreamingJob(config_of(tmp_path), RULES, lambda snapshot: None, opener=OPENER, policy=policy)
-    assert job.alive() == alive
+    assert job.is_alive() == alive
 
 
 def test_a_signal_while_spark_starts_is_no_fault_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
