@@ -177,15 +177,15 @@ def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns
 
 
 def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:
-    """The latest known signals; those of an expired stage are unknown."""
+    """The latest known signals. Those that the tick lacks last until error_after_s after the load was seen."""
     was, at_s = fast.signals, fast.at_s[-1]
-    expired = at_s - fast.seen_at_s > rules.error_after_s
+    lasts = at_s - _load_seen_at_s(fast, rates) <= rules.error_after_s
     hottest_at_s = np.where(np.isfinite(now.hottest_partition_ratio), at_s, was.hottest_partition_at_s)
     hottest = first_known(now.hottest_partition_ratio, was.hottest_partition_ratio)
     stuck = np.where(np.isfinite(now.backlog_records), np.nan_to_num(now.stuck_backlog_records), np.nan)
 
     def latest(value: Array, before: Array) -> Array:
-        return np.where(expired, np.nan, first_known(value, before))
+        return np.where(lasts, first_known(value, before), value)
 
     return LatestSignals(
         throughput_records_per_s=latest(rates.throughput_records_per_s, was.throughput_records_per_s),
@@ -199,6 +199,18 @@ def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> 
         resources=now.resources,
         resources_at_s=now.resources_at_s,
     )
+
+
+def _load_seen_at_s(fast: Fast, rates: Rates) -> Array:
+    """When the load of each stage was last seen: throughput and backlog, or the throughput of one without a backlog.
+
+    NaN if the window does not contain it, and while the rate of a stage without a backlog is known: nothing shows how
+    old its other signals are.
+    """
+    seen = np.isfinite(fast.processed) | np.isfinite(fast.reported)
+    seen_at_s = np.fmax.reduce(np.where(seen, fast.at_s[:, None], np.nan), axis=0)
+    missed = np.isnan(rates.throughput_records_per_s)
+    return first_known(fast.seen_at_s, np.where(missed, seen_at_s, np.nan))
 
 
 def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:

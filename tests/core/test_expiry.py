@@ -70,6 +70,60 @@ def test_a_utilization_that_ended_in_one_stage_does_not_hide_a_full_stage(policy
     assert last(late, rules).required_workers == last(early, rules).required_workers > 10
 
 
+def two_stages(seen, stands_from_s=None, until_s=900):
+    """A source of 1000 records/s with a backlog, and a later stage. seen: what the later stage reports at a time."""
+
+    def at(at_s):
+        arrived, done = 1000.0 * at_s, 1000.0 * min(at_s, stands_from_s or at_s)
+        counters = {"processed_records": done, "appended_records": arrived, "backlog_records": arrived - done}
+        return tick(at_s, job(**counts(), stage="source", **counters), job(stage="map", **seen(at_s)))
+
+    return list(replay(map(at, range(0, until_s + 1, 15)), book(policy="drain")))
+
+
+def of_map(decisions, name):
+    return float(decisions.stage_numbers[name][decisions.stages.index((JOB, "map"))])
+
+
+def test_the_throughput_of_a_stage_without_a_backlog_ends():
+    def seen(at_s):
+        return {"utilization_ratio": 0.3} | ({"throughput_records_per_s": 500.0} if at_s <= 300 else {})
+
+    by_time = [of_map(decisions, "throughput_records_per_s") for _, decisions in two_stages(seen, until_s=480)]
+    assert by_time[300 // 15] == 500
+    assert np.isnan(by_time[480 // 15])
+
+
+@pytest.mark.parametrize("missing", [{615}, {615, 630, 645}])
+def test_a_stage_without_a_backlog_keeps_its_signals_through_missing_samples(missing):
+    def seen(at_s):
+        rates = {"throughput_records_per_s": 500.0, "input_rate_records_per_s": 600.0}
+        return {"utilization_ratio": 0.3} | ({} if at_s in missing else rates)
+
+    by_time = [decisions for _, decisions in two_stages(seen)][300 // 15 :]
+    assert {of_map(decisions, "throughput_records_per_s") for decisions in by_time} == {500}
+    assert {of_map(decisions, "input_rate_records_per_s") for decisions in by_time} == {600}
+
+
+def test_the_input_of_a_stage_without_a_backlog_ends_while_its_throughput_goes_on():
+    def seen(at_s):
+        rates = {"throughput_records_per_s": 500.0, "input_rate_records_per_s": 600.0}
+        return rates if at_s <= 300 else {"throughput_records_per_s": 500.0}
+
+    decisions = two_stages(seen)[-1][1]
+    assert of_map(decisions, "throughput_records_per_s") == 500
+    assert np.isnan(of_map(decisions, "input_rate_records_per_s"))
+
+
+@pytest.mark.parametrize(("until_s", "reason"), [(300, Reason.STUCK), (1800, Reason.HOLD)])
+def test_x_01_an_ended_throughput_of_a_later_stage_is_no_progress(until_s, reason):
+    def seen(at_s):
+        return {"utilization_ratio": 0.3} | ({"throughput_records_per_s": 500.0} if at_s <= until_s else {})
+
+    found = two_stages(seen, stands_from_s=600, until_s=1800)[-1][1]
+    assert found.text["reason"] == (reason,)
+
+
 def test_a_missing_sample_does_not_change_what_waits_in_stuck_partitions():
     waiting = {"backlog_records": 6000.0, "stuck_backlog_records": 5000.0}
     counted = {name: flow(60)[name] for name in ("processed_records", "appended_records")}
