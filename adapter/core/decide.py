@@ -20,12 +20,20 @@ _UNKNOWN = [_INDEX[reason] for reason in (Reason.NO_DATA, Reason.STALE, Reason.N
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherStages:
+    """What a decision takes from the stages that did not decide; every array has the shape (workloads,)."""
+
+    in_step: Mask  # one of them is in a step of the input
+    needed_workers: Array  # the largest size that one of them needs, NaN for none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionResult:
     """The results of gates, policy and bounds; every array has the shape (workloads,)."""
 
     policy_result: PolicyResult
     stage: IntArray  # the deciding stage, otherwise -1
-    others_in_step: Mask  # another stage is in a step of the input
+    others: OtherStages
     gate: IntArray  # an index into REASONS, or OPEN
     reason: IntArray  # an index into REASONS
     unbounded: Array  # the size before the bounds
@@ -37,7 +45,7 @@ class DecisionResult:
 
 def decide(inputs: DecisionInput) -> DecisionResult:
     """The decision of each workload."""
-    policy_result, stage, others_in_step = _size(inputs)
+    policy_result, stage, others = _size(inputs)
     gate = gates.first_closed(inputs.gate_inputs)
     gate = np.where((gate == gates.OPEN) & np.isnan(policy_result.wanted_workers), _INDEX[Reason.NO_DATA], gate)
     current, workers = inputs.status.current_workers, _present_workers(inputs)
@@ -52,7 +60,7 @@ def decide(inputs: DecisionInput) -> DecisionResult:
     return DecisionResult(
         policy_result=policy_result,
         stage=stage,
-        others_in_step=others_in_step,
+        others=others,
         gate=gate,
         reason=_reason(inputs, gate, served, stage),
         unbounded=unbounded,
@@ -70,7 +78,7 @@ def _present_workers(inputs: DecisionInput) -> Array:
     return workers
 
 
-def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, Mask]:
+def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, OtherStages]:
     """The size of each workload and its deciding stage: the one with the largest size (S3-08), rather one with load.
 
     A stage that stands still while another one processes records wants the present size: it needs a repair, and after
@@ -85,15 +93,17 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, Mask]:
     )
     keys = sizes.wanted_workers, _has_load(inputs, count).astype(np.float64)
     stage = first_largest(keys, inputs.sized, inputs.workload_index, count)
-    needed = largest(np.where(inputs.sized, sizes.needed_workers, np.nan), inputs.workload_index, count)
+    elsewhere = inputs.sized & (np.arange(len(present)) != stage[inputs.workload_index])
+    others_need = largest(np.where(elsewhere, sizes.needed_workers, np.nan), inputs.workload_index, count)
+    others_need = np.fmax(others_need, inputs.status.needed_workers)
+    needed = np.fmax(pick(sizes.needed_workers, stage), others_need)
     # The outlook of this stage does not say why the workload keeps its size where another stage needs more.
     decides = pick(sizes.needed_workers, stage) == needed
     columns = {name: getattr(sizes.outlook, name) for name in OUTLOOK}
     outlook = {name: np.where(decides, pick(values, stage), np.nan) for name, values in columns.items()}
     # A step in any stage delays the scale-up of the workload.
-    steps = inputs.sized & (columns["in_step"] > 0)
-    others = some(steps & (np.arange(len(steps)) != stage[inputs.workload_index]), inputs.workload_index, count)
-    outlook["in_step"] = np.fmax(pick(columns["in_step"], stage), others)
+    others_in_step = some(elsewhere & (columns["in_step"] > 0), inputs.workload_index, count)
+    outlook["in_step"] = np.fmax(pick(columns["in_step"], stage), others_in_step)
     return (
         PolicyResult(
             wanted_workers=pick(sizes.wanted_workers, stage),
@@ -103,7 +113,7 @@ def _size(inputs: DecisionInput) -> tuple[PolicyResult, IntArray, Mask]:
             outlook=Outlook(**outlook),
         ),
         stage,
-        others,
+        OtherStages(in_step=others_in_step, needed_workers=others_need),
     )
 
 

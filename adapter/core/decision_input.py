@@ -50,7 +50,8 @@ class WorkloadStatus:
     sink_unhealthy: Mask
     misses_metrics: Mask  # a stage ceased to report its load, or the partitions became fewer
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
-    in_step: Mask  # of a record: a stage that did not decide was in a step of the input
+    in_step: Mask  # another stage was in a step of the input; set only in a record
+    needed_workers: Array  # what the other stages needed; set only in a record
     measured_pauses: Array  # how many of the last rescales have shown a pause
     measured_starts: Array  # 0 also where worker_start_s is set
     measured_delays: Array  # 0 also where metric_delay_s is set
@@ -269,6 +270,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         misses_metrics=misses_metrics(fast, tick.at_s, rules),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
+        needed_workers=np.full(len(tick.workers), np.nan),
         measured_pauses=_count_known(tick.state.slow.last_rescales.pause_s),
         measured_starts=rules.measures_start * _count_known(tick.state.slow.last_rescales.start_s),
         measured_delays=rules.measures_delay * _count_known(tick.state.slow.last_rescales.delay_s),

@@ -12,7 +12,7 @@ import numpy as np
 
 from adapter.core.aggregation import pick
 from adapter.core.capacity import SLOTS, Table, rate_at
-from adapter.core.decide import DecisionResult
+from adapter.core.decide import DecisionResult, OtherStages
 from adapter.core.decision_input import DecisionInput, ScaleUpBlockers, WorkloadStatus
 from adapter.core.forecast import Fit
 from adapter.core.gates import GateInputs
@@ -53,9 +53,7 @@ def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, A
         of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(inputs.policy_input.table, name))}
     whole = _columns_of(inputs.gate_inputs) | _columns_of(inputs.range_) | _columns_of(inputs.status)
     whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
-    # window_workers is the largest size of all stages, so the record needs only the stage that decided.
-    whole["workload_status.peak_workers"] = np.fmax(result.bound_inputs.window_workers, inputs.status.peak_workers)
-    whole["workload_status.in_step"] = result.others_in_step
+    whole |= {f"workload_status.{f.name}": getattr(result.others, f.name) for f in fields(OtherStages)}
     picked = {name: pick(column.astype(np.float64, copy=False), result.stage) for name, column in of_stage.items()}
     return picked | {name: column.astype(np.float64, copy=False) for name, column in whole.items()}
 

@@ -14,6 +14,7 @@ from adapter.core.record import decision_input_of, table_in
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import MEANINGS, Rules
+from adapter.core.samples import first_known
 from adapter.core.signals import HORIZON_S
 from adapter.core.size_messages import why_unchanged
 from adapter.core.stops import LEAST_RESCALES
@@ -94,13 +95,13 @@ def capacity(recorded: RecordedDecision) -> TextSection:
 
 def terms(recorded: RecordedDecision) -> TextSection:
     """The sizes that the policy computed, also where a closed gate prevents their use."""
-    policy_result = recorded.result.policy_result
+    policy_result, peak = recorded.result.policy_result, recorded.columns["workload_status.peak_workers"]
     sizes = {
         "to keep up": policy_result.keep_up_workers,
         "to catch up": policy_result.catch_up_workers,
         "needed": policy_result.needed_workers,
         "wanted": policy_result.wanted_workers,
-        "scale-down window": recorded.columns["workload_status.peak_workers"],
+        "scale-down window": first_known(recorded.result.bound_inputs.window_workers, peak),
     }
     notes = {"needed": _rounding(recorded), "wanted": _hold_text(recorded), "scale-down window": "no fewer workers"}
     rows = [

@@ -71,6 +71,45 @@ def two_stages_with_steps(until_s):
         yield tick(at_s, job(**counts(), partitions=60), *seen)
 
 
+QUICK = {"rescale_pause_s": 5.0, "warm_up_s": 5.0, "metric_delay_s": 0.0, "settle_s": 10.0}
+SCALES_DOWN_SOON = {"policy": "drain", "rescale_worth_s": 20.0, "cooldown_down_s": 0.0}
+
+
+def test_a_record_keeps_what_another_stage_needs_while_a_scale_down_is_pending():
+    """Such a scale-down has passed the window, so the window no longer shows what the other stage needs."""
+    columns, found = recorded(two_idle_stages(until_s=915), **SCALES_DOWN_SOON, **QUICK)
+    assert (found.stage, found.spec_workers, found.held_workers) == ("b", 13, 3)
+    assert (found.needed_workers, found.required_workers) == (5, 5)
+    assert again(columns)[0] == 5
+
+
+def two_idle_stages(until_s):
+    """From 900 s on, "a" has the larger load, and "b" a short backlog that keeps its size."""
+    for at_s in range(0, until_s + 1, TICK_S):
+        loads = {"a": (800, 0), "b": (500, 2000 if at_s > 900 else 0)}
+        counted = {name: 200 * min(at_s, 900) + rate * max(at_s - 900, 0) for name, (rate, _) in loads.items()}
+        yield tick(
+            at_s,
+            job(**counts(13)),
+            *(
+                job(stage=name, processed_records=done, appended_records=done + waits, backlog_records=waits)
+                for (name, done), (_, waits) in zip(counted.items(), loads.values(), strict=True)
+            ),
+        )
+
+
+def test_a_lower_input_lowers_a_target_that_a_higher_one_raised():
+    """A scale-down to 4 is not enacted when the load rises."""
+    ticks = []
+    for at_s in range(0, 1306, TICK_S):
+        arrived = 300 * min(at_s, 1290) + 560 * max(at_s - 1290, 0)
+        flowing = {"processed_records": arrived, "appended_records": arrived, "backlog_records": 0}
+        ticks.append(tick(at_s, job(**counts(), **flowing, partitions=60)))
+    columns, found = recorded(ticks, **SCALES_DOWN_SOON, rescale_pause_s=0.0)
+    assert (found.required_workers, found.held_workers) == (5, 4)
+    assert otherwise(columns, "input_rate_records_per_s", 300)[0] == 4
+
+
 @pytest.mark.parametrize("name", INPUTS)
 def test_an_input_at_its_own_value_changes_nothing(name):
     columns, found = recorded(steady(**BEHIND), policy="drain")
