@@ -233,16 +233,18 @@ def extend_blocks(tick: Tick, slow: Slow, failed: Mask) -> Slow:
 
 def _extend_forecast(tick: Tick, slow: Slow, minutes: int) -> Slow:
     """The forecast with this minute's input rate as its newest point; missed minutes are unknown."""
-    points, outlier_run, last_s = slow.points, np.nan_to_num(slow.outlier_run), slow.newest_point_at_s
+    points, outlier_run, fit = slow.points, np.nan_to_num(slow.outlier_run), slow.fit
+    last_s = slow.newest_point_at_s
     rate = np.where(tick.rates_known, tick.signals.input_rate_records_per_s, np.nan)
     missed = [np.full(len(rate), np.nan)] * (min(minutes, POINTS) - 1)
     for newest in [*missed, rate]:
-        points, outlier_run = append_point(points, outlier_run, slow.fit, newest, tick.stage_rules.forecast_outliers)
+        points, outlier_run = append_point(points, outlier_run, fit, newest, tick.stage_rules.forecast_outliers)
+        fit = widen_sigma(fit_curve(points, outlier_run), points)  # its time begins at the newest point
     return replace(
         slow,
         points=points,
         outlier_run=outlier_run,
-        fit=widen_sigma(fit_curve(points, outlier_run), points),
+        fit=fit,
         # Minutes have their own grid, because ticks need not divide a minute.
         newest_point_at_s=np.where(np.isnan(last_s), tick.at_s, last_s + minutes * STEP_S),
     )

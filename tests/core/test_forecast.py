@@ -5,7 +5,7 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 import pytest
-from builders import column
+from builders import book, column, counts, job, replay, tick
 from hypothesis import given
 from hypothesis import strategies as st
 from policy_inputs import terms
@@ -384,3 +384,25 @@ def test_no_stages_give_no_fit():
     fit = fit_curve(points, none)
     assert append_point(points, none, fit, none, none)[0].shape == (POINTS, 0)
     assert recovery_rate(fit, none, *VECTORS).shape == (0,)
+
+
+def rising_job(times):
+    """A job whose input rises by 4 records/s each second; the last curve, and the most outliers in a row."""
+    ticks = [
+        tick(at_s, job(**counts(), processed_records=done, appended_records=done, backlog_records=0.0))
+        for at_s, done in ((at_s, 1000.0 * at_s + 2.0 * at_s**2) for at_s in times)
+    ]
+    slow = [state.slow for state, _ in replay(ticks, book(policy="drain", rate_window_s=600.0))]
+    return slow[-1].fit, max(float(each.outlier_run[0]) for each in slow)
+
+
+@pytest.mark.parametrize("tick_s", [15, 60, 120, 300])
+def test_s4_13_a_steady_rise_is_a_line_whatever_the_tick(tick_s):
+    fit, outliers = rising_job(range(0, 2101, tick_s))
+    assert (outliers, fit.b[0]) == (0, pytest.approx(4, rel=0.15))  # the window is not full at first
+
+
+@pytest.mark.parametrize("missed", [range(2415, 2700), range(2415, 4800)], ids=["5 minutes", "more than the points"])
+def test_s4_14_missed_minutes_make_no_outlier_of_a_steady_rise(missed):
+    _, outliers = rising_job([at_s for at_s in range(0, missed.stop + 16, 15) if at_s not in missed])
+    assert outliers == 0
