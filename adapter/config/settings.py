@@ -63,8 +63,10 @@ def relations(merged: Mapping[str, Any], tick_s: int | None) -> Iterator[tuple[t
     """Contradictions in merged settings: the names of the settings and the message.
 
     merged: the settings without core's defaults. Settings that are None, and a tick_s that is None, are not compared.
+    The defaults of a policy count where the settings name it: a later layer may choose another one.
     """
-    rules: dict[str, Any] = {**asdict(Rules()), **merged}
+    defaults = policy_of(merged["policy"]).defaults if merged.get("policy") else {}
+    rules: dict[str, Any] = {**asdict(Rules()), **defaults, **merged}
     for order in ORDERED:
         lower, upper, _ = order
         if None not in (rules[lower], rules[upper]) and rules[lower] > rules[upper]:

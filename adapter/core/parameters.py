@@ -141,8 +141,11 @@ def _values(rules: Rules) -> tuple[float, ...]:
 
 
 def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
-    """The parameters that depend on each workload's policy: defaults of unset ones, safety, and what it measures."""
-    policy = values["policy"].astype(np.int64)
+    """The parameters that depend on each workload's policy: defaults of unset ones, safety, and what it measures.
+
+    An index that is no policy counts as the nearest one.
+    """
+    policy = np.clip(values["policy"], 0, len(POLICIES) - 1).astype(np.int64)
     own = {name: first_known(values[name], default[policy]) for name, default in _BY_POLICY.items()}
     return {
         **own,
@@ -178,15 +181,21 @@ def _out_of_bounds(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> It
 
 
 def _contradictions(merged: Mapping[str, Array], given: Mapping[str, Mask]) -> Iterator[tuple[int, str]]:
+    used = {**merged, **_by_policy(merged)} if given else {}
     for order in ORDERED:
         lower, upper, _ = order
-        masks = [given[name] for name in (lower, upper) if name in given]
+        causes = (lower, upper, *(["policy"] if {lower, upper} & _BY_POLICY.keys() else []))
+        masks = [given[name] for name in causes if name in given]
         if masks:
-            rows = np.logical_or.reduce(masks) & (merged[lower] > merged[upper])
+            rows = np.logical_or.reduce(masks) & (used[lower] > used[upper])
             for row in np.flatnonzero(rows).tolist():
-                yield row, contradiction(order, *(_setting(name, row, merged, given) for name in (lower, upper)))
+                by_name = {name: _origin(merged[name][row], given.get(name), row) for name in (lower, upper)}
+                shown = [f"{name} = {used[name][row]:.15g}{by}" for name, by in by_name.items()]
+                yield row, contradiction(order, *shown)
 
 
-def _setting(name: str, row: int, merged: Mapping[str, Array], given: Mapping[str, Mask]) -> str:
-    by = " (annotation)" if name in given and given[name][row] else ""
-    return f"{name} = {merged[name][row]:.15g}{by}"
+def _origin(configured: float, given: Mask | None, row: int) -> str:
+    """Where a value comes from; "" for the configuration."""
+    if given is not None and given[row]:
+        return " (annotation)"
+    return " (default)" if np.isnan(configured) else ""

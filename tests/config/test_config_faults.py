@@ -612,6 +612,11 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
             id="an optional parameter that is set",
         ),
         pytest.param(
+            workload("rules: {policy: drain, target_utilization_ratio: 0.15}"),
+            "expected low_cpu_ratio <= target_utilization_ratio, got low_cpu_ratio = 0.2 (default) and",
+            id="the default of the named policy",
+        ),
+        pytest.param(
             whole("timing: {tick_s: 60}"),
             "rules.rate_window_s: expected rate_window_s >= 2 * timing.tick_s, "
             "got rate_window_s = 60.0 (default) and timing.tick_s = 60",
@@ -637,6 +642,12 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
 )
 def test_a_fault_of_rules_is_one_sentence(text: str, sentence: str):
     assert sentence in refusal_of(text)
+
+
+@pytest.mark.parametrize("own", ["low_cpu_ratio: 0.1", "policy: dataflow", "policy: drain, low_cpu_ratio: 0.1"])
+def test_a_shared_rule_may_contradict_the_default_of_a_policy_that_no_workload_uses(own: str):
+    shared = "rules: {target_utilization_ratio: 0.15}"
+    parse(f"{workload(f'rules: {{{own}}}')}{shared}\n", "c.yaml")
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,12 @@ COMPLAINTS = {
         "expected min_workers to be a whole number at least 0 and at most 100000, got 2.5",
     ),
     "no choice": ({"quanta": 7}, "expected quanta to be one of relative, divisors, none, got 7"),
+    "one that the default of the policy contradicts": (
+        {"target_utilization_ratio": 0.15},
+        "expected low_cpu_ratio <= target_utilization_ratio, got low_cpu_ratio = 0.2 (default) and "
+        "target_utilization_ratio = 0.15 (annotation): workers at their target utilization would count as idle",
+    ),
+    "no policy": ({"policy": 99}, f"expected policy to be one of {', '.join(POLICIES)}, got 99"),
     "several": (
         {"settle_s": -1, "max_workers": 1, "min_spare_workers": 2},
         "expected settle_s to be a number at least 0 and at most 86400, got -1; "
@@ -206,6 +212,21 @@ def test_a_refused_override_follows_the_other_faults(faults, seen, own):
 def test_a_fixed_parameter_is_no_override(name):
     assert OVERRIDE + name not in OVERRIDES
     assert OVERRIDE + name not in tick(15, job(**{OVERRIDE + name: 30, "workers": 2})).by_workload
+
+
+def test_a_policy_whose_default_contradicts_the_configuration_is_refused():
+    book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(policy="dataflow", target_utilization_ratio=0.15)))
+    found, complaints = spread(book, policy=column(POLICIES.index("drain"), POLICIES.index("netflix")))
+    assert [POLICIES[int(place)] for place in found.policy] == ["dataflow", "netflix"]
+    assert complaints["n/a"].endswith(
+        "got low_cpu_ratio = 0.2 (default) and target_utilization_ratio = 0.15: workers at their target utilization "
+        "would count as idle"
+    )
+
+
+def test_a_low_ratio_of_its_own_replaces_the_default_that_contradicts():
+    found, complaints = spread(low_cpu_ratio=column(0.1, 0.1), target_utilization_ratio=column(0.15, 0.15))
+    assert (complaints, found.target_utilization_ratio.tolist()) == ({}, [0.15, 0.15])
 
 
 def test_two_overrides_that_fit_each_other_are_no_contradiction():
