@@ -272,8 +272,6 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
             for sentence in (*command.assumptions(traces, grid), command.describe_runs(units, grid)):
                 typer.echo(sentence)
             command.run(units, partial(wiring.spark, master, out), stop)
-        if report is not None:
-            typer.echo("simulating the first seed again, for the report", err=True)
         files = () if report is None else history_report.write_trace_report(traces, grid, options, say)
     for file in files:
         typer.echo(f"written: {file}")

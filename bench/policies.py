@@ -135,7 +135,8 @@ def traces_of(folder: Path, days: float, skip_days: float = 0.0) -> tuple[Trace,
 
     skip_days: the first days, which are left out, as are traces that end with them.
     """
-    return tuple(_shorten(_skip(trace, skip_days), days) for trace in _traces(folder) if days_of(trace) > skip_days)
+    later = (_skip(trace, skip_days) for trace in _traces(folder))
+    return tuple(_shorten(trace, days) for trace in later if len(trace.rate))
 
 
 def days_of(trace: Trace) -> float:
@@ -155,7 +156,7 @@ def _traces(folder: Path) -> Iterator[Trace]:
 
 
 def _skip(trace: Trace, days: float) -> Trace:
-    return replace(trace, rate=trace.rate[round(days * DAY_S / trace.step_s) :])
+    return replace(trace, rate=trace.rate[max(0, round(days * DAY_S / trace.step_s)) :])
 
 
 def _shorten(trace: Trace, days: float) -> Trace:

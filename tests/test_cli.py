@@ -108,11 +108,11 @@ config:
 """
 
 
-def checked(file: Path, text: str) -> int:
+def checked(file: Path, text: str, *more: str) -> int:
     """The exit code of `check`."""
     file.write_text(text)
     with pytest.raises(SystemExit) as ended:
-        cli.main(["check", "--config", str(file)])
+        cli.main(["check", "--config", str(file), *more])
     return int(ended.value.code or 0)
 
 
@@ -220,8 +220,11 @@ def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, caps
         ("workloads: [orders]", "workloads: is not a value of the chart; move it below config"),
         ("1: 2", "[1]: is not a value of the chart"),
         ("config:", "config: expected settings, got nothing; write them below it, or remove it"),
-        ("config: {rules: }", "config.rules: expected a mapping, got nothing"),
-        ("config: {workloads: , rules_by_match: , fleets: }", "config.rules_by_match: expected a list, got nothing"),
+        ("config: {rules: }", "config.rules: expected a value, got nothing; write it, or remove it"),
+        (
+            "config: {workloads: , pause: , fleets: }",
+            "config.pause: expected a value, got nothing; write it, or remove it",
+        ),
     ],
 )
 def test_check_refuses_the_names_that_helm_refuses(
@@ -298,6 +301,12 @@ def test_check_says_that_a_file_is_neither_configuration_nor_values(
         assert checked(file, text) == 2
         fault = "expected a configuration with sources and pipeline, or values of the chart with config; got neither"
         assert capsys.readouterr().err == f"backlog-adapter: {file}: {fault}{hint}\n"
+
+
+def test_check_reads_the_hpas_of_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = str(CHART.parents[1] / "hpa" / "kafka-consumer.yaml")
+    assert checked(tmp_path / "values.yaml", VALUES, "--hpa", manifest) == 0
+    assert "1 HPA without a fault for 1 workload" in capsys.readouterr().out
 
 
 def test_check_says_that_the_configuration_of_values_is_a_text(

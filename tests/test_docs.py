@@ -12,6 +12,7 @@ import yaml
 
 from adapter import config
 from adapter.cli import app
+from adapter.config.foreign_names import FOREIGN_NAMES
 from adapter.config.sources import KINDS
 from adapter.core.decisions import Bound, Reason
 from adapter.core.metrics import METRICS
@@ -84,6 +85,11 @@ def test_each_bound_is_documented_with_its_description() -> None:
 
 def test_each_kind_of_source_is_documented() -> None:
     assert set(KINDS) <= {name for name, _ in ROW.findall(DOCUMENTS[ROOT / "docs" / "configuration.md"])}
+
+
+def test_each_name_of_another_autoscaler_has_a_row() -> None:
+    table = (ROOT / "docs" / "coexistence.md").read_text().partition("### From KEDA's scaler or Flink's autoscaler")[2]
+    assert [name for name in FOREIGN_NAMES if f"`{name}`" not in table] == []
 
 
 def test_each_policy_and_metric_has_a_row_of_the_readme() -> None:

@@ -90,7 +90,7 @@ def history_report(
         own = [one for (workload, _), one in recommendations.items() if workload == name]
         section = sections.history_section(timeline, own, rules[name], simulations[name])
         for note in section.notes:
-            say(f"{name}: {note}")
+            say(note if name in note else f"{name}: {note}")
         made.append(replace(section, prices=options.prices.or_else(Prices.of(rules[name]))))
     begin, end = (
         datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M") for at_s in (recorded.ticks[0], recorded.ticks[-1])

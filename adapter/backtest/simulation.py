@@ -75,11 +75,15 @@ def simulate(
     batches = list(_batches(jobs, policies, parts, is_dated=start_s is not None))
     pieces: dict[tuple[int, str], list[_Piece]] = {}
     for done, lanes in enumerate(batches):
+
+        def report(share: float, done: int = done) -> None:
+            progress((done + share) / len(batches))
+
         outcome = closed_loop.run(
             _simulated_jobs(jobs, lanes, seed),
             record=True,
             begin_s=(start_s or EPOCH_S) + lanes[0].window.begin * STEP_S,
-            progress=lambda share, done=done: progress((done + share) / len(batches)),  # type: ignore[misc]
+            progress=report,
         )
         for place, lane in enumerate(lanes):
             pieces.setdefault((lane.job, lane.policy), []).append(_piece(outcome, place, lane.window))
@@ -91,7 +95,7 @@ def require_ticks(workload: str, rules: Rules) -> None:
     for name, least, _ in TICKS:
         given_s = getattr(rules, name)
         if given_s is not None and given_s < least * TICK_S:
-            fault = f"expected {name} >= {least * TICK_S:g}, got {given_s:g}"
+            fault = f"expected {name} >= {least * TICK_S:g}, got {given_s:g}; change it in a copy of the configuration"
             raise HistoryError(f"{workload}: the simulation decides every {TICK_S:g} s: {fault}")
 
 

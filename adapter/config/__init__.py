@@ -13,7 +13,7 @@ import structlog
 from pydantic import ValidationError
 
 from adapter.config.chart_hints import overwritten_settings, unmounted_files
-from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults
+from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults, null_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
 from adapter.config.faults import Fault, suggestion, value_text
@@ -147,6 +147,7 @@ def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[
     faults = name_faults(document)
     if any("config" in fault for fault in faults):  # faults of config would follow from this one
         raise document.error(faults)
+    faults += null_faults(document)
     of_values = (partial(find, document.values) for find in (overwritten_settings, unmounted_files))
     try:
         config = _check_document(chart_config(document), checks, () if faults else (*hints, *of_values))

@@ -49,6 +49,14 @@ def name_faults(document: Document) -> list[str]:
     return [fault.sentence() for fault in faults]
 
 
+def null_faults(document: Document) -> list[str]:
+    """A sentence for each setting of `config` without a value, which helm refuses unless it removes a default."""
+    given = document.values.get("config") or {}
+    text = "expected a value, got nothing; write it, or remove it"
+    nulls = [name for name, value in given.items() if value is None and name not in RELEASE]
+    return [Fault(("config", name), text).sentence() for name in nulls]
+
+
 def _hint(name: object, known: frozenset[str]) -> str:
     if name in Config.model_fields:
         return "; move it below config"
@@ -67,9 +75,9 @@ def chart_config(document: Document) -> Document:
 
 
 def _merge(defaults: Mapping[Any, Any], given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The given values over the defaults, as helm merges them: null removes a default."""
+    """The given values over the defaults, as helm merges them: null removes a key."""
     merged = {**defaults, **given}
     for name in defaults.keys() & given.keys():
         if isinstance(defaults[name], Mapping) and isinstance(given[name], Mapping):
             merged[name] = _merge(defaults[name], given[name])
-    return {name: value for name, value in merged.items() if value is not None or name not in defaults}
+    return {name: value for name, value in merged.items() if value is not None}

@@ -83,9 +83,10 @@ def documents(path: FilePath) -> list[Any]:
     """All documents of a file, such as manifests. Raises ConfigError if it cannot be read or is not YAML."""
     try:
         return list(yaml.load_all(text_of(path), _Loader))
-    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
-        position = _position(error) if isinstance(error, yaml.YAMLError) else ""
-        raise ConfigError([f"{path}{position}: is not YAML: {error}"]) from error
+    except yaml.YAMLError as error:
+        raise ConfigError([f"{path}{_position(error)}: {_cause(error)}"]) from error
+    except (ValueError, LookupError, RecursionError) as error:
+        raise ConfigError([f"{path}: is not YAML: {error}"]) from error
 
 
 def read(text: str, where: str) -> Document:
@@ -95,7 +96,7 @@ def read(text: str, where: str) -> Document:
         raise ConfigError([f"{where}: expected a mapping with sources and pipeline, got {value_text(values)}"])
     if "sources" not in values and {"apiVersion", "kind"} <= values.keys():
         fault = "expected a configuration with sources and pipeline, got a manifest of Kubernetes"
-        raise ConfigError([f"{where}: {fault}; kubectl describe hpa shows the faults of an HPA"])
+        raise ConfigError([f"{where}: {fault}; check HPAs with --hpa FILE beside --config"])
     return Document(values, where, root)
 
 

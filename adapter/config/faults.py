@@ -118,7 +118,7 @@ def suggestion(name: object, names: Iterable[str]) -> str:
 def unknown(name: object, names: Collection[str]) -> str:
     """The message for a setting that does not exist."""
     if "policy" in names and name in _BESIDE_RULES:
-        return "is no rule; move it out of rules, into its workload or fleet"
+        return "is no rule; move it out of rules, one level up"
     if name in FOREIGN_NAMES:
         return f"is not a setting here; {FOREIGN_NAMES[str(name)]}"
     if "rules" in names and name in _RULES:

@@ -14,15 +14,15 @@ FOREIGN_NAMES: Mapping[str, str] = {
     "scaleTargetRef": "the HPA names the scale target",
     "lagThreshold": "drain sizes by time, not by records: set rules.backlog_time_target_s",
     "pollingInterval": "its equivalent is timing.tick_s",
-    "cooldownPeriod": "KEDA waits for it before 0 replicas; rules.cooldown_down_s is the wait for a scale-down",
+    "cooldownPeriod": "it concerns 0 replicas alone; for other scale-downs set rules.cooldown_down_s",
     "numberOfTaskSlots": _SLOTS,
     "taskmanager.numberOfTaskSlots": _SLOTS,
     "job.autoscaler.target.utilization": "its equivalent is rules.target_utilization_ratio",
     "job.autoscaler.utilization.target": "its equivalent is rules.target_utilization_ratio",
     "job.autoscaler.restart.time": "its equivalent is rules.rescale_pause_s",
-    "job.autoscaler.catch-up.duration": "drain clears a backlog within ten pauses; its equivalent for dataflow is "
-    "rules.time_to_reduce_backlog_s",
+    "job.autoscaler.catch-up.duration": "drain derives it from rules.rescale_pause_s; "
+    "dataflow has rules.time_to_reduce_backlog_s",
     "job.autoscaler.stabilization.interval": "its equivalent is rules.settle_s",
     "job.autoscaler.metrics.window": "its equivalent is rules.rate_window_s",
-    "job.autoscaler.scale-down.interval": "its equivalent is rules.cooldown_down_s",
+    "job.autoscaler.scale-down.interval": "drain needs no delay; the nearest setting is rules.cooldown_down_s",
 }

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
+_GLOB = re.compile(r"(?<!\\)([A-Za-z0-9_-])\*")
 LONGEST_PATTERN = 1000  # characters; the time of a match is the product of both lengths
 
 
@@ -40,10 +41,10 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 def glob_hint(pattern: str) -> str:
     """What a pattern matches that looks like a glob, such as report-*; "" for any other."""
-    glob = re.search(r"(?<!\\)([A-Za-z0-9_-])\*", pattern)
-    if glob is None:
+    glob = _GLOB.search(pattern)
+    if glob is None or "[" in pattern:
         return ""
-    meant = f"{pattern[: glob.end(1)]}.*{pattern[glob.end() :]}"
+    meant = _GLOB.sub(r"\1.*", pattern)
     return f"is a regular expression, in which {glob[0]} is any number of {glob[1]}; for any text write {meant}"
 
 

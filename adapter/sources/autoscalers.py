@@ -58,10 +58,14 @@ class Autoscaler:
     wrong_metric_targets: tuple[str, ...] = ()  # of metrics that are sizes
 
     @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults of its targets and its annotations."""
+        return (*self.wrong_metric_targets, *self.annotations.faults)
+
+    @property
     def fault(self) -> str:
-        """The faults of its targets and its annotations, "" without one."""
-        faults = (*self.wrong_metric_targets, *self.annotations.faults)
-        return f"HPA {self.name}: {'; '.join(faults)}" if faults else ""
+        """All faults as one sentence, "" without one."""
+        return f"HPA {self.name}: {'; '.join(self.faults)}" if self.faults else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +99,6 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
     An HPA whose metrics do not name a workload, such as an HPA of KEDA, names it in the annotation WORKLOAD.
     """
     return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
-
-
-def metric_names(hpa: Json) -> list[str]:
-    """The names of the external and object metrics of an HPA."""
-    sources = (metric.get(_SOURCES.get(metric["type"], ""), {}) for metric in hpa["spec"].get("metrics", []))
-    return [source["metric"]["name"] for source in sources if source]
 
 
 def _workloads(hpa: Json) -> tuple[str, ...]:

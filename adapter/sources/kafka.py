@@ -71,7 +71,8 @@ def _without_protocol(name: str, settings: KafkaSource) -> str:
     if first is None or "security.protocol" in properties:
         return ""
     unless = "" if mounted else f", unless {settings.properties_file} does"
-    return f"{first} has no effect without security.protocol (default plaintext); set it, such as SASL_SSL{unless}"
+    protocol = "SASL_SSL" if any(key.startswith("sasl.") for key in properties) else "SSL"
+    return f"{first} has no effect without security.protocol (default plaintext); set it, such as {protocol}{unless}"
 
 
 class KafkaReader:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from recorded_job import JOB, busy_day
 
+from adapter import cli
 from adapter import config as configuration
 from adapter.backtest import command, history_report
 from adapter.backtest.history import HistoryError, RecordedHistory
@@ -256,14 +257,20 @@ def test_probing_a_path_leaves_it_unchanged(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("report.html", "an older one")]
 
 
-def test_an_unwritable_report_stops_the_command_before_any_work(tmp_path: Path) -> None:
+def test_an_unwritable_report_stops_the_command_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gone = "sources: {t: {kind: trace, file: /nowhere.jsonl}}\n"
     text = f"{gone}workloads: [{{namespace: shop, name: orders, read: [{{source: t}}]}}]\npipeline: {{checkpoint: x}}\n"
     options = history_report.ReportOptions(start="-1h", report=tmp_path)
     with pytest.raises(ReportError, match="is a directory"):
         history_report.run(configuration.parse(text, "test"), options, lambda _: None)
-    with pytest.raises(ReportError, match="is a directory"):
-        history_report.write_trace_report((), Grid(policies=("drain",), profiles=()), options, lambda _: None)
+    trace = str(Path(__file__).parents[1] / "data" / "traces" / "nab_nyc_taxi_30m.csv")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["backtest", "--trace", trace, "--report", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert "is a directory" in capsys.readouterr().err
+    assert ended.value.code == 2
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +306,7 @@ def test_a_workload_without_throughput_is_named_in_the_terminal() -> None:
     past = RecordedHistory(ticks=range(int(samples[0].at_s), int(samples[-1].at_s) + 1, 15), samples=samples)
     options = history_report.ReportOptions(start="-1h", policies=("drain",))
     history_report.history_report(past, RuleBook(by_workload={}), options, messages.append)
-    assert messages[-1].startswith(f"{JOB}: Not simulated: {JOB}: the capacity of a worker is unknown")
+    assert messages[-1].startswith(f"Not simulated: {JOB}: the capacity of a worker is unknown")
 
 
 def test_a_trace_becomes_a_section_in_its_own_unit() -> None:

@@ -425,7 +425,8 @@ def test_rules_of_a_short_tick_are_not_simulated(rules: Rules, fault: str) -> No
     found = timeline_of(PastJob(load=wave(300, 50, 600), sizes={0: 5}), 3600)
     simulation = simulate_histories({JOB: found}, {JOB: rules}, ("drain",))[JOB]
     assert simulation.runs == {}
-    assert simulation.note == f"Not simulated: {JOB}: the simulation decides every 15 s: {fault}."
+    fix = "change it in a copy of the configuration"
+    assert simulation.note == f"Not simulated: {JOB}: the simulation decides every 15 s: {fault}; {fix}."
 
 
 def test_the_recorded_run_has_the_worker_hours_of_all_paid_workers() -> None:

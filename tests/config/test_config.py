@@ -461,6 +461,8 @@ def test_a_pause_that_has_ended_is_named(pause: str, ended: bool, part: str, ent
         ("report-*", "in which -* is any number of -; for any text write report-.*"),
         ("eu-*-orders", "in which -* is any number of -; for any text write eu-.*-orders"),
         ("shop*", "in which p* is any number of p; for any text write shop.*"),
+        ("eu-*-orders-*", "in which -* is any number of -; for any text write eu-.*-orders-.*"),
+        ("[x*]", ""),
         ("report-.*", ""),
         ("[a-z]*", ""),
         ("(a|b)*", ""),

@@ -228,7 +228,7 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(
             "apiVersion: v1\nkind: Pod",
             "c.yaml: expected a configuration with sources and pipeline, got a manifest of Kubernetes; "
-            "kubectl describe hpa shows the faults of an HPA",
+            "check HPAs with --hpa FILE beside --config",
             id="a manifest",
         ),
         pytest.param(whole("pipeline_: 1"), "did you mean pipeline?", id="an underscore too many"),
@@ -542,7 +542,7 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
         ),
         pytest.param(
             workload("rules: {pause: {direction: both}}"),
-            "rules.pause: is no rule; move it out of rules, into its workload or fleet (",
+            "rules.pause: is no rule; move it out of rules, one level up (",
             id="a setting of the workload",
         ),
         pytest.param(

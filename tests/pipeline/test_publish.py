@@ -173,15 +173,8 @@ def test_a_batch_that_hangs_does_not_block_close(publisher: Any, published: list
 
 
 def test_close_waits_for_a_batch_in_progress(publisher: Any, published: list[Snapshot]) -> None:
-    batch, refused = Hanging(30), []
-
-    def compute() -> None:
-        try:
-            publisher(batch, 7)
-        except ClosedError as error:
-            refused.append(error)
-
-    computing = threading.Thread(target=compute, daemon=True)
+    batch = Hanging(30)
+    computing = threading.Thread(target=publisher, args=(batch, 7), daemon=True)
     computing.start()
     assert batch.begun.wait(10)
     closing = threading.Thread(target=publisher.close, args=(60.0,), daemon=True)

@@ -463,7 +463,7 @@ def test_an_absent_properties_file_hides_no_misspelt_name(properties: str, missp
     assert misspelt in sentence
 
 
-def test_credentials_that_no_file_can_contain_are_missed_without_the_ca() -> None:
+def test_missing_credentials_are_a_fault_also_where_the_ca_file_is_absent() -> None:
     scram = (
         ", properties: {security.protocol: SASL_SSL, sasl.mechanism: SCRAM-SHA-512, ssl.ca.location: /nowhere/ca.pem}"
     )
@@ -472,12 +472,12 @@ def test_credentials_that_no_file_can_contain_are_missed_without_the_ca() -> Non
     assert check(configured(f"{scram}, properties_file: /nowhere/kafka.properties")) == []
 
 
-NO_EFFECT = " has no effect without security.protocol (default plaintext); set it, such as SASL_SSL"
+NO_EFFECT = " has no effect without security.protocol (default plaintext); set it, such as "
 HINTS = {
-    "no protocol": (", properties: {sasl.mechanism: PLAIN}", [f"sasl.mechanism{NO_EFFECT}"]),
+    "no protocol": (", properties: {sasl.mechanism: PLAIN}", [f"sasl.mechanism{NO_EFFECT}SASL_SSL"]),
     "a file that may have it": (
         ", properties: {ssl.ca.location: /ca.pem}, properties_file: /nowhere/kafka.properties",
-        [f"ssl.ca.location{NO_EFFECT}, unless /nowhere/kafka.properties does"],
+        [f"ssl.ca.location{NO_EFFECT}SSL, unless /nowhere/kafka.properties does"],
     ),
     "a protocol": (", properties: {security.protocol: ssl, ssl.ca.location: /ca.pem}", []),
     "plaintext": ("", []),
