@@ -36,7 +36,7 @@ class Table:
     seen_at_s: Array  # when the size was last in use, to within an hour
 
 
-_COLUMNS = tuple(column.name for column in fields(Table))
+TABLE_COLUMNS = tuple(column.name for column in fields(Table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def with_prior(table: Table, worker_capacity: Array) -> Table:
     if not len(rows):
         return table
     carried = np.fmax.reduce(table.rates[:, rows] / table.sizes[:, rows], axis=0)
-    columns = np.full((len(_COLUMNS), SLOTS, len(rows)), np.nan)
+    columns = np.full((len(TABLE_COLUMNS), SLOTS, len(rows)), np.nan)
     columns[:3, 0] = np.broadcast_arrays(_BEYOND, _BEYOND * np.fmax(worker_capacity[rows], carried), PRIOR)
     return _with_columns(table, rows, columns)
 
@@ -133,7 +133,7 @@ def utilization(measured: Array, throughput: Array, backlog: Array, capacity: Ar
 
     capacity: of all workers. Without input and backlog the utilization is 0, even if the capacity is unknown.
     """
-    estimated = np.where(capacity > 0, throughput / np.where(capacity > 0, capacity, 1.0), np.nan)
+    estimated = throughput / np.where(capacity > 0, capacity, np.nan)
     idle = (throughput <= 0) & (backlog <= 0)
     return first_known(measured, np.where(idle, 0.0, np.minimum(estimated, 1.0)))
 
@@ -231,9 +231,9 @@ def _highest_so_far(rates: Array) -> Array:
 def _with_entry(table: Table, rows: IntArray, entry: Array) -> Array:
     """The columns of some stages with one more entry: at its size, in a free slot, or for the least recent entry.
 
-    entry: a value of each of _COLUMNS, shape (4, rows).
+    entry: a value of each of TABLE_COLUMNS, shape (4, rows).
     """
-    columns = np.array([getattr(table, name)[:, rows] for name in _COLUMNS])
+    columns = np.array([getattr(table, name)[:, rows] for name in TABLE_COLUMNS])
     sizes, _, _, seen_at_s = columns
     turn = np.select([sizes == entry[0], np.isnan(sizes)], [-np.inf, np.finfo(np.float64).min], seen_at_s)
     columns[:, turn.argmin(axis=0), np.arange(len(rows))] = entry
@@ -285,10 +285,10 @@ def _sort_by_size(columns: Array) -> Array:
 
 def _with_columns(table: Table, rows: IntArray, columns: Array) -> Table:
     """The table with new columns of some stages, shape (4, SLOTS, rows)."""
-    written = np.array([getattr(table, name) for name in _COLUMNS])
+    written = np.array([getattr(table, name) for name in TABLE_COLUMNS])
     written[:, :, rows] = columns
     return _table(written)
 
 
 def _table(columns: Array) -> Table:
-    return Table(**dict(zip(_COLUMNS, columns, strict=True)))
+    return Table(**dict(zip(TABLE_COLUMNS, columns, strict=True)))

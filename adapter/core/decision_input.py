@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.aggregation import every, largest, some
+from adapter.core.aggregation import every, some
 from adapter.core.capacity import CARRIED, confidence_at, rate_at, with_prior
 from adapter.core.formatting import DAY_S
 from adapter.core.fullest_worker import partition_behind_s
@@ -177,7 +177,7 @@ def _is_rising(tick: Tick) -> Mask:
 def _hottest(tick: Tick) -> Array:
     """The largest utilization of each workload's stages."""
     busy = np.where(tick.stage_rules.safety == 0, tick.now.utilization_ratio, tick.signals.utilization_ratio)
-    return largest(busy, tick.workload_index, len(tick.workers))
+    return tick.largest(busy)
 
 
 def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
@@ -212,7 +212,7 @@ def _gate_inputs(tick: Tick, paused: Pauses) -> GateInputs:
 
 def _hottest_utilization(tick: Tick) -> Array:
     """The largest reported utilization of each stage's workload: backpressure leaves the earlier stages idle."""
-    return largest(tick.now.utilization_ratio, tick.workload_index, len(tick.workers))[tick.workload_index]
+    return tick.largest(tick.now.utilization_ratio)[tick.workload_index]
 
 
 def _is_stuck(tick: Tick) -> Mask:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from adapter.core.aggregation import largest
 from adapter.core.observe import Tick
 from adapter.core.samples import Dispute
 
@@ -15,7 +14,7 @@ def disputes(tick: Tick, reported: Mapping[str, Dispute]) -> tuple[str, ...]:
     names = tick.state.slow.workloads
     if not reported:
         return ("",) * len(names)
-    throughput = largest(tick.signals.throughput_records_per_s, tick.workload_index, len(names)).tolist()
+    throughput = tick.largest(tick.signals.throughput_records_per_s).tolist()
     return tuple(
         reported[name].sentence if name in reported and _is_significant(reported[name], each) else ""
         for name, each in zip(names, throughput, strict=True)

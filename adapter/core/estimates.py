@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapter.core.aggregation import largest
 from adapter.core.capacity import (
     CARRIED,
     ESTIMATED,
@@ -93,7 +92,7 @@ def _is_capacity_uncertain(tick: Tick) -> Mask:
 
 def _busiest(tick: Tick) -> Array:
     """The largest utilization of each stage's workload: all stages share the workers."""
-    return largest(tick.now.complete_utilization_ratio, tick.workload_index, len(tick.workers))[tick.workload_index]
+    return tick.largest(tick.now.complete_utilization_ratio)[tick.workload_index]
 
 
 def _is_changing(tick: Tick) -> Mask:

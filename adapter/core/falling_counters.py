@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from adapter.core.aggregation import largest
 from adapter.core.observe import Tick
 from adapter.core.samples import Array
 from adapter.core.window_rates import FAR_WINDOWS
@@ -17,7 +16,7 @@ _MANY = 3  # a job that restarts makes its counters fall once
 def falling_counters(tick: Tick) -> dict[str, str]:
     """A sentence for each workload of which a counter fell _MANY times within the points of its window."""
     fast, names = tick.state.fast, tick.state.slow.workloads
-    falls = largest(np.maximum(_falls(fast.processed), _falls(fast.appended)), tick.workload_index, len(names))
+    falls = tick.largest(np.maximum(_falls(fast.processed), _falls(fast.appended)))
     spans_s = FAR_WINDOWS * tick.rules.rate_window_s
     return {
         name: f"its counters fell {fell:.0f} times in {span_s:g} s: {_CAUSES}"

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from adapter.core import gates
-from adapter.core.aggregation import largest
 from adapter.core.capacity import OBSERVED, rate_at
 from adapter.core.decide import DecisionResult, is_onward
 from adapter.core.decision_input import DecisionInput, budget_s
@@ -28,7 +27,7 @@ def next_state(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Sta
     same = (served == fast.target_workers) | (np.isnan(served) & np.isnan(fast.target_workers))
     onward = is_onward(inputs.status, served)
     committed = ~same & np.isfinite(served)
-    stalled = largest(tick.rates.stalled.astype(np.float64), tick.workload_index, len(current)) == 1
+    stalled = tick.largest(tick.rates.stalled.astype(np.float64)) == 1
     peak, slow = _update_window(tick, inputs, result)
     slow = _charge_budget(tick, slow, committed & ~onward & (served < current))
     slow = _count_reversals(tick, slow, committed & ~onward & (served > current))

@@ -93,6 +93,10 @@ class Tick:
         """`spec.replicas` of each scale target, otherwise the present workers; shape (workloads,)."""
         return first_known(self.counts.spec_workers, self.workers)
 
+    def largest(self, values: Array) -> Array:
+        """The largest known value among each workload's stages; NaN where none is known."""
+        return largest(values, self.workload_index, len(self.workers))
+
 
 def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     """Ingest the samples, and derive everything that gates and policies read."""

@@ -71,7 +71,7 @@ def _slope(at_s: Array, values: Array) -> Array:
     apart_s = np.where(seen, times_s - total(times_s) / count, 0.0)
     spread = total(apart_s * apart_s)
     risen = np.where(seen, values - np.fmin.reduce(values, axis=0, initial=np.nan), 0.0)
-    return np.where(spread > 0, total(apart_s * risen) / np.where(spread > 0, spread, 1.0), np.nan)
+    return total(apart_s * risen) / np.where(spread > 0, spread, np.nan)
 
 
 def is_stalled(values: Array, usable: Mask) -> Mask:
@@ -205,10 +205,7 @@ def robust_slope(at_s: Array, values: Array, usable: Mask, least_span_s: Array) 
     rows = np.arange(len(ordered))
     if not ordered.shape[1]:
         return np.full(len(ordered), np.nan)
-    low, high = (
-        ordered[rows, np.maximum(count - 1, 0) // 2],
-        ordered[rows, np.minimum(count // 2, ordered.shape[1] - 1)],
-    )
+    low, high = ordered[rows, (count - 1) // 2], ordered[rows, count // 2]
     when = np.where(np.isfinite(seen), at_s[:, None], np.nan)
     span_s = np.fmax.reduce(when) - np.fmin.reduce(when)
     return np.where((count > 0) & (span_s >= least_span_s), (low + high) / 2, np.nan)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adapter.core.aggregation import pick
-from adapter.core.capacity import SLOTS, Table, rate_at
+from adapter.core.capacity import SLOTS, TABLE_COLUMNS, Table, rate_at
 from adapter.core.decide import DecisionResult, OtherStages
 from adapter.core.decision_input import DecisionInput, ScaleUpBlockers, WorkloadStatus
 from adapter.core.forecast import Fit
@@ -32,7 +32,6 @@ _PROPORTIONAL = (  # with the input
     "input_rise_records_per_s2",
 )
 FIT = tuple(f.name for f in fields(Fit))
-TABLE = tuple(f.name for f in fields(Table))
 RULES = tuple(f.name for f in fields(RuleColumns))
 
 _APART = ("rules", "table", "fit")  # these have their own columns
@@ -49,7 +48,7 @@ def record_columns(inputs: DecisionInput, result: DecisionResult) -> dict[str, A
     """The records of all workloads of a tick: name of an input -> shape (workloads,); a mask is 1 or 0."""
     of_stage = _columns_of(inputs.policy_input) | _columns_of(inputs.blockers)
     of_stage |= {f"fit.{name}": getattr(inputs.policy_input.fit, name) for name in FIT}
-    for name in TABLE:
+    for name in TABLE_COLUMNS:
         of_stage |= {f"table.{name}.{slot}": row for slot, row in enumerate(getattr(inputs.policy_input.table, name))}
     whole = _columns_of(inputs.gate_inputs) | _columns_of(inputs.range_) | _columns_of(inputs.status)
     whole |= {f"rules.{name}": getattr(inputs.status.rules, name) for name in RULES}
@@ -84,7 +83,7 @@ def _rules(columns: RecordColumns) -> RuleColumns:
 
 def table_in(columns: RecordColumns) -> Table:
     """The capacity tables of records."""
-    rows = {name: np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE}
+    rows = {name: np.array([columns[f"table.{name}.{slot}"] for slot in range(SLOTS)]) for name in TABLE_COLUMNS}
     return Table(**rows)
 
 

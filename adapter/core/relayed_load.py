@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapter.core.aggregation import first_largest, largest
+from adapter.core.aggregation import first_largest
 from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
@@ -19,7 +19,7 @@ def stage_load(tick: Tick) -> Array:
     """
     throughput = tick.rates.throughput_records_per_s
     processing = is_processing(throughput)
-    own = np.where(processing, tick.rates.input_rate_records_per_s / np.where(processing, throughput, 1.0), np.nan)
+    own = tick.rates.input_rate_records_per_s / np.where(processing, throughput, np.nan)
     load = first_known(own, _source_ratio(tick)[tick.workload_index]) * tick.now.utilization_ratio
     return np.where(processing, load, np.nan)
 
@@ -29,9 +29,9 @@ def true_rate(tick: Tick) -> Array:
 
     The busy time is the newest one, so the throughput is that of the last tick, unless its counter rises in steps.
     """
-    busy = tick.now.utilization_ratio > 0
+    busy_ratio = tick.now.utilization_ratio
     rate = first_known(tick.rates.latest_throughput_records_per_s, tick.rates.throughput_records_per_s)
-    return np.where(busy, rate / np.where(busy, tick.now.utilization_ratio, 1.0), np.nan)
+    return rate / np.where(busy_ratio > 0, busy_ratio, np.nan)
 
 
 def required_parallelism(tick: Tick) -> Array:
@@ -51,7 +51,7 @@ def fullest_load(tick: Tick) -> Array:
     if tick.plain:
         return np.full(len(tick.workload_index), np.nan)
     load = np.where(tick.sized, np.nan, stage_load(tick))
-    return largest(load, tick.workload_index, len(tick.workers))[tick.workload_index]
+    return tick.largest(load)[tick.workload_index]
 
 
 def relays_at_capacity(tick: Tick) -> Mask:
@@ -67,5 +67,5 @@ def _source_ratio(tick: Tick) -> Array:
     total = np.zeros((2, len(tick.workers)))
     np.add.at(total[0], tick.workload_index[known], arriving[known])
     np.add.at(total[1], tick.workload_index[known], passing[known])
-    processing = is_processing(total[1])
-    return np.where(processing, total[0] / np.where(processing, total[1], 1.0), np.nan)
+    ratio: Array = total[0] / np.where(is_processing(total[1]), total[1], np.nan)
+    return ratio

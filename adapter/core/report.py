@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adapter.core import gates
-from adapter.core.aggregation import largest, pick
+from adapter.core.aggregation import pick
 from adapter.core.bounds import BOUNDS
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
@@ -146,7 +146,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
     of_stage = {name: pick(getattr(tick.signals, name), result.stage) for name in _SHOWN}
     of_now = {name: pick(getattr(tick.now, name), result.stage) for name in _SHOWN_NOW}
     of_stage |= {name: pick(column, bottleneck(tick)) for name, column in _loads(tick).items()}
-    of_now |= {name: largest(getattr(tick.now, name), tick.workload_index, len(tick.workers)) for name in _LARGEST}
+    of_now |= {name: tick.largest(getattr(tick.now, name)) for name in _LARGEST}
     sizes = _sizes(result)
     workers = np.where(tick.workers > 0, tick.workers, np.nan)
     return (

@@ -21,6 +21,11 @@ class Need:
 
 _THROUGHPUT, _BACKLOG = Need(signals=_LOAD), Need(signals=("backlog_records",))
 _UTILIZATION = ("cpu_ratio", "utilization_ratio")
+_NEEDS_OF_TERMS = (
+    _THROUGHPUT,
+    _BACKLOG,
+    Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +84,7 @@ POLICIES = (
     Policy(
         name="dataflow",
         module="dataflow",
-        needs=(
-            _THROUGHPUT,
-            _BACKLOG,
-            Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S3-12
-        ),
+        needs=_NEEDS_OF_TERMS,  # S3-12
         parameters=(
             "quanta",
             "down_cpu_limit_ratio",
@@ -94,11 +95,7 @@ POLICIES = (
     Policy(
         name="beam-flink",
         module="beam_flink",
-        needs=(
-            _THROUGHPUT,
-            _BACKLOG,
-            Need(signals=_UTILIZATION, without="it scales down only by the capacity it has learned"),  # S0-11, S0-12
-        ),
+        needs=_NEEDS_OF_TERMS,  # S0-11, S0-12
         parameters=(
             "up_backlog_time_s",
             "up_cpu_ratio",
