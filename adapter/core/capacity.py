@@ -117,7 +117,7 @@ def learn(table: Table, observation: Observation, exponent: Array) -> Table:
     return _with_columns(table, rows, columns)
 
 
-def strength(rate: Array, throughput: Array, saturated: Mask) -> Array:
+def capacity_ratio(rate: Array, throughput: Array, saturated: Mask) -> Array:
     """The present capacity relative to the table: throughput / rate, 1 if unknown.
 
     A throughput above the table shows a higher capacity. Only saturated workers show a lower one, for example when

@@ -134,7 +134,7 @@ def table(
     def hold(mask: Mask) -> Array:
         return np.where(mask, current, np.nan)
 
-    unhealthy, fed = bound_inputs.sink_unhealthy, range_.by_partitions & ~bound_inputs.held
+    unhealthy, by_partitions = bound_inputs.sink_unhealthy, range_.by_partitions & ~bound_inputs.held
     window = np.minimum(whole(bound_inputs.window_workers), current)
     return (
         Clamp(Bound.WINDOW, window, None),
@@ -151,7 +151,7 @@ def table(
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),
         Clamp(Bound.HOT, None, np.maximum(bound_inputs.hot_workers, current)),
         Clamp(Bound.STEP, current - rules.max_step_down_workers, current + rules.max_step_up_workers),
-        Clamp(Bound.PARTITIONS, None, np.where(fed, range_.most, np.nan)),
+        Clamp(Bound.PARTITIONS, None, np.where(by_partitions, range_.most, np.nan)),
         Clamp(Bound.MAX, None, range_.allowed),
         Clamp(Bound.MIN, np.where(range_.by_memory, np.nan, range_.least), None),
         Clamp(Bound.MEMORY, np.where(range_.by_memory, range_.least, np.nan), None),

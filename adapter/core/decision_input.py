@@ -234,7 +234,7 @@ def _some_stage_processes(tick: Tick) -> Mask:
 
 
 def _is_stage_processing(tick: Tick) -> Mask:
-    processing: Mask = is_processing(tick.signals.throughput_records_per_s) | tick.rates.progressed
+    processing: Mask = is_processing(tick.signals.throughput_records_per_s) | tick.rates.still_rises
     return processing
 
 

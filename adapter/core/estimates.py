@@ -10,10 +10,10 @@ from adapter.core.capacity import (
     OBSERVED,
     Observation,
     Table,
+    capacity_ratio,
     confidence_at,
     learn,
     rate_at,
-    strength,
     utilization,
     with_prior,
 )
@@ -127,7 +127,7 @@ def _with_capacity(tick: Tick, slow: Slow) -> Signals:
     table = with_prior(slow.table, rules.worker_capacity_records_per_s)
     confidence = confidence_at(table, workers)
     rate = rate_at(table, workers, rules.scaling_exponent)
-    capacity = np.where(confidence > CARRIED, rate * strength(rate, throughput, tick.saturated), np.nan)
+    capacity = np.where(confidence > CARRIED, rate * capacity_ratio(rate, throughput, tick.saturated), np.nan)
     return replace(
         signals,
         confidence=confidence,

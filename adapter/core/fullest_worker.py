@@ -15,7 +15,7 @@ from adapter.core.state import Slow
 
 _LEAST_RATIO = 0.6  # of its capacity: below it the load is not the cause
 _TOGETHER_RATIO = 0.95  # of the capacity of all workers: above it the job itself is too small
-_FORGOTTEN_A_MINUTE = 0.1 / 1440  # a tenth a day, because keys, partitions and machines change
+_RISE_PER_MINUTE = 0.1 / 1440  # it is forgotten by a tenth a day, because keys, partitions and machines change
 
 
 def partition_behind_s(tick: Tick) -> Array:
@@ -37,7 +37,7 @@ def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     Loads are relative to the capacity of the mean worker. A lower one replaces a higher one.
     """
     rules, behind_s = tick.stage_rules, partition_behind_s(tick)
-    learned = slow.fullest_ratio + minutes * _FORGOTTEN_A_MINUTE
+    learned = slow.fullest_ratio + minutes * _RISE_PER_MINUTE
     learned = np.where(learned < 1, learned, np.nan)
     partitions = tick.facts.partitions[tick.workload_index]
     others_s = tick.signals.backlog_time_s - behind_s / np.where(partitions > 0, partitions, np.nan)

@@ -18,7 +18,7 @@ class Range:
     least: Array
     most: Array
     allowed: Array  # `most` without the partitions
-    by_partitions: Mask  # the partitions feed no more than `most`, so a larger maximum would not help
+    by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
 
 

@@ -83,7 +83,7 @@ class Tick:
     signals: Signals
     rates_known: Mask  # (stages,)
     discontinuous: Mask  # (stages,) the backlog jumped
-    level: Mask  # (stages,) the backlog need not be real, see _level
+    level: Mask  # (stages,) the backlog need not be real, see _is_level
     warm_age_s: Array  # (stages,) since the workers became warm: negative until then, infinite without a change
     behind: Mask  # (stages,) the backlog never ended within the window, and the workers are warm
     saturated: Mask  # (stages,) the same, and they were warm in the whole window: throughput is capacity
@@ -111,8 +111,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     rates = window_rates(state.fast, now, stage_rules, index)
     fast = _with_latest(state.fast, now, rates, stage_rules)
-    idle = _is_idle(fast.signals, stage_rules, index, len(names))
-    loads = StageLoads(index=index, before_s=state.fast.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
+    idle = _has_only_markers(fast.signals, stage_rules, index, len(names))
+    loads = StageLoads(index=index, seen_before_at_s=state.fast.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
     fast = replace(fast, reports=update_reports(fast.reports, loads, at_s))
     state = replace(state, fast=fast)
 
@@ -124,7 +124,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     alone = policy_has("follows_partitions", rules) & np.isfinite(partitions_age_s) & ~loaded
     known = np.isfinite(rates.throughput_records_per_s + rates.growth_records_per_s + now.backlog_records)
     signals = _signals(fast, rates, stage_rules)
-    level = _level(signals, rates, now, stage_rules, state.slow.facts.partitions[index])
+    level = _is_level(signals, rates, now, stage_rules, state.slow.facts.partitions[index])
     late = known & ~level & (signals.lowest_backlog_time_s > stage_rules.short_backlog_time_s)
     warm_age_s = _warm_age_s(fast, stage_rules, index)
     return Tick(
@@ -147,7 +147,7 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
         rates=rates,
         signals=signals,
         rates_known=known,
-        discontinuous=_discontinuous(state, rates, stage_rules),
+        discontinuous=_is_discontinuous(state, rates, stage_rules),
         level=level,
         warm_age_s=warm_age_s,
         behind=late & (warm_age_s >= 0),
@@ -217,7 +217,7 @@ def _load_seen_at_s(fast: Fast, rates: Rates) -> Array:
     return first_known(fast.seen_at_s, np.where(missed, seen_at_s, np.nan))
 
 
-def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:
+def _is_level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:
     """Whether a backlog within the target, or of a few records, rises by noise at most, and no worker is full.
 
     Offsets that are committed in steps, or by each member of a group at its own time, and records that no consumer can
@@ -234,7 +234,7 @@ def _level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns
     return level
 
 
-def _is_idle(signals: LatestSignals, rules: RuleColumns, index: IntArray, workloads: int) -> Mask:
+def _has_only_markers(signals: LatestSignals, rules: RuleColumns, index: IntArray, workloads: int) -> Mask:
     """Whether a stage processes nothing, and what waits may be markers on a topic without input."""
     throughput = signals.throughput_records_per_s
     few = signals.backlog_records <= rules.short_backlog_time_s * largest(throughput, index, workloads)[index]
@@ -257,7 +257,7 @@ def _workload_index(workloads: tuple[str, ...], stages: tuple[tuple[str, str], .
     return workload_index, whole and np.array_equal(workload_index, np.arange(len(workloads)))
 
 
-def _discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
+def _is_discontinuous(state: State, rates: Rates, rules: RuleColumns) -> Mask:
     """Whether a backlog fell without being processed, or rose to a multiple between two ticks.
 
     Retention or an offset reset makes such a step. The next tick confirms it.

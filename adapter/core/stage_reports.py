@@ -26,7 +26,7 @@ class StageLoads:
     """The loads of the stages at a tick; every array has the shape (stages,)."""
 
     index: IntArray  # the workload of each stage
-    before_s: Array  # when it was last reported, as of the tick before; NaN if never
+    seen_before_at_s: Array  # when it was last reported, as of the tick before; NaN if never
     seen_at_s: Array  # the same, as of this tick
     idle: Mask  # its throughput was 0, and its backlog may be markers alone; not if either is unknown
 
@@ -43,7 +43,7 @@ def has_ceased(seen_at_s: Array, index: IntArray, count: int) -> Mask:
 def update_reports(reports: StageReports, loads: StageLoads, at_s: float) -> StageReports:
     """The reports after a tick."""
     count, index = len(reports.began_at_s), loads.index
-    was_missing = np.isnan(loads.before_s) | has_ceased(loads.before_s, index, count)
+    was_missing = np.isnan(loads.seen_before_at_s) | has_ceased(loads.seen_before_at_s, index, count)
     began = some((loads.seen_at_s == at_s) & was_missing, index, count)
     reports = replace(reports, began_at_s=np.where(began, at_s, reports.began_at_s))
     replaced = reports.began_at_s[index] >= loads.seen_at_s - _OVERLAP_S

@@ -42,7 +42,7 @@ class Rates:
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array
     input_rise_records_per_s2: Array  # from sample to sample; NaN if unknown
-    progressed: Mask  # the counter of processed records still rises
+    still_rises: Mask  # the counter of processed records still rises
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
     falling: Mask
@@ -62,7 +62,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
     processed = counter_rate(fast.at_s, fast.processed, near, far, least_s)
     appended = counter_rate(fast.at_s, fast.appended, near, far, least_s)
     meanwhile = counter_rate(fast.at_s, fast.appended, shows_input & recent, shows_input, least_s)
-    full = _is_full(fast, rules.rate_window_s)
+    full = _has_full_window(fast, rules.rate_window_s)
     throughput = first_known(processed, np.where(full, now.throughput_records_per_s, np.nan))
     arriving = first_known(appended, np.where(full, now.input_rate_records_per_s, np.nan))
     # Input of a stuck partition waits whatever the workers do, so it is no growth.
@@ -88,7 +88,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, shows_input),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
-        progressed=_progressed(fast),
+        still_rises=_still_rises(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
         # With fewer than two points of the backlog, the rates alone decide.
         rising=rising | (np.isfinite(seen).sum(axis=0) < 2),
@@ -136,7 +136,7 @@ def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
     return settled
 
 
-def _is_full(fast: Fast, window_s: Array) -> Mask:
+def _has_full_window(fast: Fast, window_s: Array) -> Mask:
     """Whether the rate of each stage was reported for a whole window since it was missing for over half a window.
 
     Until then a rate that the source reports may be too low: the source was away too, and its window is not full.
@@ -175,7 +175,7 @@ def _growth(fast: Fast, near: Mask, least_s: Array, counted: Array) -> Array:
     return growth
 
 
-def _progressed(fast: Fast) -> Mask:
+def _still_rises(fast: Fast) -> Mask:
     """Whether a counter still rises: its last rise is no older than twice the longest time without one before.
 
     A counter that is committed rarely does not rise at each point.
@@ -185,5 +185,5 @@ def _progressed(fast: Fast) -> Mask:
     longest_s = np.fmax.reduce(rose_s - last_s[:-1], axis=0, initial=np.nan)
     stopped = fast.at_s[-1] - last_s[-1] > 2 * longest_s
     stopped |= is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))
-    progressed: Mask = np.isfinite(longest_s) & ~stopped
-    return progressed
+    still_rises: Mask = np.isfinite(longest_s) & ~stopped
+    return still_rises

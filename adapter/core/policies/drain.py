@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapter.core.capacity import CARRIED, SHARE_RATIO, Table, confidence_at, rate_at, size_for, strength
+from adapter.core.capacity import CARRIED, SHARE_RATIO, Table, capacity_ratio, confidence_at, rate_at, size_for
 from adapter.core.limits import one_more
 from adapter.core.partitions import even_size, fewest_evenly_spread, whole
 from adapter.core.policies.interface import (
@@ -43,18 +43,18 @@ class _Capacity:
 
     table: Table
     exponent: Array
-    strength: Array  # the present capacity relative to the table
+    capacity_ratio: Array  # the present capacity relative to the table
     proven: Mask  # more is known than a lower bound
     present_records_per_s: Array  # of the present workers, proven or not
     assumed_records_per_s: Array  # the same, but _ENOUGH if it is not proven; 0 without workers
 
     def rate(self, workers: Array) -> Array:
         """The capacity of a number of workers, records/s."""
-        return rate_at(self.table, workers, self.exponent) * self.strength
+        return rate_at(self.table, workers, self.exponent) * self.capacity_ratio
 
     def size(self, rate: Array) -> Array:
         """The workers that carry a rate, not rounded."""
-        return size_for(self.table, rate / self.strength, self.exponent)
+        return size_for(self.table, rate / self.capacity_ratio, self.exponent)
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
@@ -80,12 +80,12 @@ def size(policy_input: PolicyInput) -> PolicyResult:
 def _capacity(policy_input: PolicyInput) -> _Capacity:
     table, exponent, workers = policy_input.table, policy_input.rules.scaling_exponent, policy_input.workers
     rate = rate_at(table, workers, exponent)
-    now = strength(rate, policy_input.throughput_records_per_s, policy_input.saturated)
+    now = capacity_ratio(rate, policy_input.throughput_records_per_s, policy_input.saturated)
     proven = confidence_at(table, workers) > CARRIED
     return _Capacity(
         table=table,
         exponent=exponent,
-        strength=now,
+        capacity_ratio=now,
         proven=proven,
         present_records_per_s=rate * now,
         assumed_records_per_s=np.where(workers > 0, np.where(proven, rate * now, _ENOUGH), 0.0),
