@@ -69,10 +69,13 @@ class Rules:
         fixed=True,
     )
     settle_s: float = _setting(
-        45.0, "no decision for this time, or a longer rescale_pause_s, after the workers changed", ge=0, le=86_400
+        45.0,
+        "after the workers change, decide nothing for this time, or a longer rescale_pause_s, and metric_delay_s",
+        ge=0,
+        le=86_400,
     )
     in_flight_timeout_s: float = _setting(
-        600.0, "after this time, workers that are not ready leave the target if they are over a tenth", ge=0, le=86_400
+        600.0, "after this time the target leaves out workers that are not ready, if over a tenth", ge=0, le=86_400
     )
 
     # S0-09, S3-09.
