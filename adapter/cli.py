@@ -232,8 +232,8 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     """Simulate policies on recorded loads or on your own history, and compare their cost, lateness and rescales."""
     from adapter import wiring
     from adapter.backtest import command, history_report
+    from adapter.backtest.prices import Prices
     from adapter.backtest.report import probe
-    from adapter.core.prices import Prices
     from adapter.stop_signals import SPARK_STOPS, stop_event
 
     if (trace is None) == (config is None):

@@ -10,13 +10,13 @@ from adapter import config as configuration
 from adapter.backtest import history, open_loop, report, sections
 from adapter.backtest.command import assumption, print_tables
 from adapter.backtest.history import HistoryError, RecordedHistory
+from adapter.backtest.prices import Prices
 from adapter.backtest.report_content import Report
 from adapter.backtest.table import report_tables
 from adapter.backtest.timelines import timelines
 from adapter.backtest.trace import Trace
 from adapter.backtest.units import Grid
 from adapter.config import Config
-from adapter.core.prices import Prices
 from adapter.core.rule_book import RuleBook
 from adapter.simulator.profiles import Profile
 

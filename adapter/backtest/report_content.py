@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adapter.core.prices import Prices
+from adapter.backtest.prices import Prices
 from adapter.core.samples import Array
 
 MEASURED, SIMULATED = "measured", "simulated"

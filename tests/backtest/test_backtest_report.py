@@ -14,6 +14,7 @@ from adapter import cli
 from adapter import config as configuration
 from adapter.backtest import command, history_report
 from adapter.backtest.history import HistoryError, RecordedHistory
+from adapter.backtest.prices import Prices
 from adapter.backtest.report import ReportError, probe, write
 from adapter.backtest.report_charts import MAX_POINTS, downsample, figures
 from adapter.backtest.report_content import MEASURED, SIMULATED, HpaTarget, Report, Resize, Score, Section, Track
@@ -22,7 +23,6 @@ from adapter.backtest.sections import trace_sections
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.backtest.unit_simulation import simulate_units
 from adapter.backtest.units import Grid, units
-from adapter.core.prices import Prices
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import Samples

@@ -10,12 +10,12 @@ import pytest
 from parts.browser import NAMES, Browser, Page, chromium
 from parts.process import until
 
+from adapter.backtest.prices import Prices
 from adapter.backtest.report import write
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Report, Resize, Score, Section, Track
 from adapter.backtest.sections import trace_sections
 from adapter.backtest.trace import Trace, fit_profile
 from adapter.core.decisions import Decision, Reason
-from adapter.core.prices import Prices
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
 from adapter.serving.ui.history import History
