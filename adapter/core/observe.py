@@ -18,6 +18,7 @@ from adapter.core.ingest import (
     trim,
     without_deleted_hpas,
 )
+from adapter.core.latest_signals import with_latest
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.missing_metrics import lasting_partitions
 from adapter.core.policies.sizing import policy_has
@@ -110,15 +111,13 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
 
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     rates = window_rates(state.fast, now, stage_rules, index)
-    fast = _with_latest(state.fast, now, rates, stage_rules)
+    fast = with_latest(state.fast, now, rates, stage_rules)
     idle = _has_only_markers(fast.signals, stage_rules, index, len(names))
     loads = StageLoads(index=index, seen_before_at_s=state.fast.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
     fast = replace(fast, reports=update_reports(fast.reports, loads, at_s))
     state = replace(state, fast=fast)
 
-    # The load of a stage is unknown while only its siblings report theirs, unless a source failed.
-    ceased = has_ceased(fast.seen_at_s, index, len(names)) & ~faulty(samples, names)[index]
-    seen_at_s = np.where(ceased, np.nan, fast.seen_at_s)
+    seen_at_s = _load_seen_at_s(fast, samples, names, index)
     load_age_s, partitions_age_s = at_s - smallest(seen_at_s, index, len(names)), at_s - fast.partitions_seen_at_s
     loaded = load_age_s <= rules.error_after_s
     alone = policy_has("follows_partitions", rules) & np.isfinite(partitions_age_s) & ~loaded
@@ -155,6 +154,12 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     )
 
 
+def _load_seen_at_s(fast: Fast, samples: Samples, names: tuple[str, ...], index: IntArray) -> Array:
+    """When the load of each stage was last seen; NaN while only its siblings report theirs, unless a source failed."""
+    ceased = has_ceased(fast.seen_at_s, index, len(names)) & ~faulty(samples, names)[index]
+    return np.where(ceased, np.nan, fast.seen_at_s)
+
+
 def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> tuple[RuleColumns, Mapping[str, str]]:
     """The parameters of each workload with overrides and measured costs, and why overrides are ignored."""
     names, slow = state.slow.workloads, state.slow
@@ -171,50 +176,6 @@ def _present_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFac
     known = {name: at_s - seen_at_s[name] <= rules.error_after_s for name in HEALTH}
     health = {name: np.where(known[name], getattr(facts, name), np.nan) for name in HEALTH}
     return replace(facts, partitions=lasting_partitions(state.fast, facts.partitions, at_s, rules), **health)
-
-
-def _with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Fast:
-    """The group with the latest known signals, and when throughput and backlog were last seen."""
-    seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
-    fast = replace(fast, seen_at_s=np.where(seen, fast.at_s[-1], fast.seen_at_s))
-    return replace(fast, signals=_latest(fast, now, rates, rules))
-
-
-def _latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> LatestSignals:
-    """The latest known signals. Those that the tick lacks last until error_after_s after the load was seen."""
-    was, at_s = fast.signals, fast.at_s[-1]
-    lasts = at_s - _load_seen_at_s(fast, rates) <= rules.error_after_s
-    hottest_at_s = np.where(np.isfinite(now.hottest_partition_ratio), at_s, was.hottest_partition_at_s)
-    hottest = first_known(now.hottest_partition_ratio, was.hottest_partition_ratio)
-    stuck = np.where(np.isfinite(now.backlog_records), np.nan_to_num(now.stuck_backlog_records), np.nan)
-
-    def latest(value: Array, before: Array) -> Array:
-        return np.where(lasts, first_known(value, before), value)
-
-    return LatestSignals(
-        throughput_records_per_s=latest(rates.throughput_records_per_s, was.throughput_records_per_s),
-        growth_records_per_s=latest(rates.growth_records_per_s, was.growth_records_per_s),
-        input_rate_records_per_s=latest(rates.input_rate_records_per_s, was.input_rate_records_per_s),
-        backlog_records=latest(rates.backlog_records, was.backlog_records),
-        measured_utilization_ratio=now.utilization_ratio,
-        stuck_backlog_records=latest(stuck, was.stuck_backlog_records),
-        hottest_partition_ratio=np.where(at_s - hottest_at_s > rules.error_after_s, np.nan, hottest),
-        hottest_partition_at_s=hottest_at_s,
-        resources=now.resources,
-        resources_at_s=now.resources_at_s,
-    )
-
-
-def _load_seen_at_s(fast: Fast, rates: Rates) -> Array:
-    """When the load of each stage was last seen: throughput and backlog, or the throughput of one without a backlog.
-
-    NaN if the window does not contain it, and while the rate of a stage without a backlog is known: nothing shows how
-    old its other signals are.
-    """
-    seen = np.isfinite(fast.processed) | np.isfinite(fast.reported)
-    seen_at_s = np.fmax.reduce(np.where(seen, fast.at_s[:, None], np.nan), axis=0)
-    missed = np.isnan(rates.throughput_records_per_s)
-    return first_known(fast.seen_at_s, np.where(missed, seen_at_s, np.nan))
 
 
 def _is_level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:
