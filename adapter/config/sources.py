@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from adapter.config.faults import Fault
 from adapter.config.model import LISTED, Model, has, pair
-from adapter.config.values import Brokers, Headers, KafkaProperties, PrometheusUrl, Text, Url
+from adapter.config.values import Brokers, Headers, KafkaProperties, PrometheusUrl, Text, Topic, Url
 
 Deadline = Annotated[
     float,
@@ -148,7 +148,7 @@ class KafkaReading(Model):
 
     source: Text = Field(description="Name of a kafka source.")
     group: Text = Field(description="Consumer group whose committed offsets count the processed records.")
-    topics: Annotated[tuple[Text, ...], LISTED] = Field(
+    topics: Annotated[tuple[Topic, ...], LISTED] = Field(
         min_length=1, description="Topics whose log end offsets count the appended records."
     )
     transactional: bool = Field(

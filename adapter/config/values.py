@@ -17,6 +17,7 @@ _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
+_TOPIC = r"[A-Za-z0-9._-]{1,249}"  # as Kafka allows
 _MEMORY = r"[1-9][0-9]*[kmgt]"
 _LEAST_MEMORY = 512 << 20  # bytes; Spark refuses 400m
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -189,14 +190,25 @@ def _header_value(text: str) -> str:
 def _kafka_property(text: str) -> str:
     if text in _SERVER_PROPERTIES:
         raise refusal("is set beside properties; use bootstrap_servers")
+    if text == "sasl.jaas.config":
+        raise refusal(
+            "is of Java clients; write sasl.username and sasl.password into the file that properties_file names"
+        )
     if SECRET.search(text):
         raise refusal("may not carry a secret in this file; put it into the file that properties_file names")
+    return text
+
+
+def _topic(text: str) -> str:
+    if not re.fullmatch(_TOPIC, text):
+        raise refusal(f"expected the name of a topic, of letters, digits, '.', '_' and '-', got {value_text(text)}")
     return text
 
 
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_LABEL_VALUE}$"})]
 Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={"pattern": f"^{_DNS_LABEL}$"})]
+Topic = Annotated[str, AfterValidator(_topic), Field(json_schema_extra={"pattern": f"^{_TOPIC}$"})]
 Service = Annotated[str, AfterValidator(_service), Field(json_schema_extra={"pattern": f"^{_SERVICE}$"})]
 Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]]
 Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]

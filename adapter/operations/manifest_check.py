@@ -22,6 +22,7 @@ _MOST_NAMED = 5
 def check(files: Iterable[Path], config: Config) -> str:
     """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault."""
     found: dict[str, Autoscaler] = {}
+    targets: dict[tuple[str, ...], list[str]] = {}
     faults: list[str] = []
     for file in files:
         try:
@@ -30,15 +31,16 @@ def check(files: Iterable[Path], config: Config) -> str:
             faults += error.faults
             continue
         for item in items:
-            own, sentences = _read(item, config)
+            own, sentences = _read(item, config, targets)
             if own is not None and own.name in found:
                 sentences.append("is in the files twice; name each file once, or remove a copy")
             found |= {} if own is None else {own.name: own}
             faults += [f"{file}: HPA {_name(item)}: {sentence}" for sentence in sentences]
-    faults += [*dict.fromkeys(conflicts(found.values()).values())]
+    faults += [*dict.fromkeys(conflicts(found.values()).values()), *_shared_targets(targets, found)]
     if faults:
         raise ConfigError(faults)
-    return _summary(found.values(), config)
+    others = sorted({name for names in targets.values() for name in names} - found.keys())
+    return _summary(found.values(), config, others)
 
 
 def contents(config: Config) -> str:
@@ -64,8 +66,13 @@ def _name(item: Mapping[str, Any]) -> object:
     return metadata.get("name") if isinstance(metadata, Mapping) else None
 
 
-def _read(item: Mapping[str, Any], config: Config) -> tuple[Autoscaler | None, list[str]]:
-    """The HPA if it scales by the adapter, and its faults. autoscaling/v1 scales by CPU alone."""
+def _read(
+    item: Mapping[str, Any], config: Config, targets: dict[tuple[str, ...], list[str]]
+) -> tuple[Autoscaler | None, list[str]]:
+    """The HPA if it scales by the adapter, and its faults. autoscaling/v1 scales by CPU alone.
+
+    targets: receives the name of the HPA, whatever its metrics, at its scale target.
+    """
     current, v1 = _VERSIONS
     if item.get("apiVersion") != current:
         fault = f"expected apiVersion {current}, got {item.get('apiVersion')}"
@@ -74,11 +81,26 @@ def _read(item: Mapping[str, Any], config: Config) -> tuple[Autoscaler | None, l
         hpa = msgspec.convert(item, Hpa)
     except msgspec.ValidationError as error:
         return None, [f"{error}"]
-    found = autoscalers([hpa.as_json(_namespace(hpa, config))])
-    if not found:
-        return None, list(_metric_faults(hpa, config))
-    (own,) = found
-    return own, [*own.faults, *_unknown_workloads(own, config)]
+    namespace, target = hpa.metadata.namespace or _namespace(hpa, config), hpa.spec.scale_target_ref
+    targets.setdefault((target.kind, namespace, target.name), []).append(f"{namespace}/{hpa.metadata.name}")
+    faults = list(_metric_faults(hpa, config))
+    if (hpa.spec.min_replicas or 0) > hpa.spec.max_replicas:
+        faults.append(f"expected minReplicas <= maxReplicas = {hpa.spec.max_replicas}, got {hpa.spec.min_replicas}")
+    for own in autoscalers([hpa.as_json(namespace)]):
+        return own, [*faults, *own.faults, *_unknown_workloads(own, config)]
+    unselected = [source.metric.name for source in hpa.sources if source.metric.name in METRICS]
+    faults += [
+        f"{name} names no single workload; add selector: {{matchLabels: {{workload: NAME}}}}" for name in unselected
+    ]
+    return None, faults
+
+
+def _shared_targets(targets: Mapping[tuple[str, ...], list[str]], found: Mapping[str, Autoscaler]) -> Iterator[str]:
+    """Scale targets of several HPAs of which one scales by the adapter. conflicts() has those with several."""
+    for (kind, namespace, name), owners in targets.items():
+        if len(set(owners)) > 1 and sum(owner in found for owner in owners) == 1:
+            both = f"HPAs {' and '.join(owners)} both scale {kind} {namespace}/{name}"
+            yield f"{both}: Kubernetes then stops both; write the metrics of both into one"
 
 
 def _namespace(hpa: Hpa, config: Config) -> str:
@@ -95,31 +117,30 @@ def _selected_names(hpa: Hpa) -> set[str]:
 
 
 def _metric_faults(hpa: Hpa, config: Config) -> Iterator[str]:
-    """Faults of an HPA that names no workload: a misspelt metric, or no selector. Any other is not the adapter's."""
+    """Misspelt metrics of an HPA that names a workload. Any other HPA may use metrics of another adapter."""
     known = {workload.name for workload in config.workloads}
-    for source in hpa.sources:
-        name = source.metric.name
-        if name in METRICS:
-            yield f"{name} names no single workload; add selector: {{matchLabels: {{workload: NAME}}}}"
-        elif _selected_names(hpa) & known and (hint := suggestion(name, METRICS)):
-            yield f"the adapter has no metric {name}{hint}"
+    for source in hpa.sources if _selected_names(hpa) & known else ():
+        if source.metric.name not in METRICS and (hint := suggestion(source.metric.name, METRICS)):
+            yield f"the adapter has no metric {source.metric.name}{hint}"
 
 
 def _unknown_workloads(own: Autoscaler, config: Config) -> Iterator[str]:
-    """Workloads that the file does not configure. Those of a fleet are known only when they are discovered."""
+    """Workloads that the file does not configure and that no fleet can find. A fleet of series may find any."""
     known = [workload.id for workload in config.workloads]
-    for workload in own.workloads if not config.fleets else ():
-        if workload not in known:
+    spaces = {None if fleet.groups is None else fleet.namespace for fleet in config.fleets}
+    for workload in own.workloads:
+        if workload not in known and not spaces & {None, workload.partition("/")[0]}:
             yield f"{workload} is not configured{suggestion(workload, known)}"
 
 
-def _summary(found: Iterable[Autoscaler], config: Config) -> str:
+def _summary(found: Iterable[Autoscaler], config: Config, others: list[str]) -> str:
     autoscalers_found = list(found)
     scaled = {workload for each in autoscalers_found for workload in each.workloads}
     known = {workload.id: None for workload in config.workloads}
     parts = {
         "without an HPA": [workload for workload in known if workload not in scaled],
         "not configured, so only a fleet can find it": sorted(scaled - known.keys()),
+        "HPAs without a metric of the adapter": others,
     }
     lists = "".join(f"; {text}: {_listed(names)}" for text, names in parts.items() if names)
     return f"{counted(len(autoscalers_found), 'HPA')} without a fault for {counted(len(scaled), 'workload')}{lists}"

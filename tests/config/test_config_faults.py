@@ -524,6 +524,13 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
             id="a hidden setting",
         ),
         pytest.param(
+            "sources: {k: {kind: kafka, bootstrap_servers: 'a:9092'}}\npipeline: {checkpoint: c}\n"
+            "workloads: [{name: w, read: [{source: k, group: g, topics: [orders, 'orders.*']}]}]",
+            "workloads[0].read[0].topics[1]: expected the name of a topic, of letters, digits, '.', '_' and '-', got "
+            "'orders.*' (",
+            id="a pattern of topics",
+        ),
+        pytest.param(
             workload("backlog_time_target_s: 60"),
             "workloads[0].backlog_time_target_s: is a rule; move it below rules (",
             id="a rule beside rules",

@@ -11,7 +11,8 @@ from adapter.errors import ConfigError
 from adapter.operations.manifest_check import check
 
 CONFIG = """
-sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}
+sources:
+  kafka: {kind: kafka, bootstrap_servers: "a:9092"}
 workloads:
   - {namespace: shop, name: orders, read: [{source: kafka, group: orders, topics: [orders]}]}
   - {namespace: shop, name: carts, read: [{source: kafka, group: carts, topics: [carts]}]}
@@ -28,6 +29,7 @@ def hpa(name: str = "orders", workload: str = "orders", **changes: Any) -> dict[
     target = {"type": "AverageValue", "averageValue": changes.pop("value", "1")}
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": changes.pop("deployment", name)},
+        "minReplicas": changes.pop("minimum", 1),
         "maxReplicas": 12,
         "metrics": [{"type": "External", "external": {"metric": metric, "target": target}}],
     }
@@ -36,6 +38,8 @@ def hpa(name: str = "orders", workload: str = "orders", **changes: Any) -> dict[
     return whole | changes
 
 
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
 WITHOUT_TARGET = hpa()
 del WITHOUT_TARGET["spec"]["scaleTargetRef"]
 
@@ -114,6 +118,16 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             id="two HPAs of one workload",
         ),
         pytest.param(
+            [hpa(), {**hpa("cpu", deployment="orders"), "spec": {**hpa()["spec"], "metrics": [CPU]}}],
+            ["HPAs shop/orders and shop/cpu both scale Deployment shop/orders: Kubernetes then stops both; write"],
+            id="another HPA of the target",
+        ),
+        pytest.param(
+            [hpa(minimum=20)],
+            ["FILE: HPA orders: expected minReplicas <= maxReplicas = 12, got 20"],
+            id="bounds in the wrong order",
+        ),
+        pytest.param(
             [hpa(), hpa()],
             ["FILE: HPA orders: is in the files twice; name each file once, or remove a copy"],
             id="one HPA twice",
@@ -153,10 +167,6 @@ def test_a_fault_is_one_sentence(tmp_path: Path, documents: list[object], faults
         assert fault.startswith(expected.replace("FILE", str(file)))
 
 
-CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
-QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
-
-
 @pytest.mark.parametrize("metric", [CPU, QUEUE], ids=["CPU", "a metric of another adapter"])
 @pytest.mark.parametrize("version", ["autoscaling/v1", "autoscaling/v2"])
 def test_an_hpa_without_a_metric_of_the_adapter_is_ignored(tmp_path: Path, metric: object, version: str) -> None:
@@ -178,9 +188,15 @@ def test_aliases_in_fields_that_nothing_reads_cost_nothing(tmp_path: Path) -> No
     assert check([file], KNOWN).startswith("1 HPA without a fault for 1 workload")
 
 
+def test_a_workload_that_no_fleet_can_find_is_a_fault(tmp_path: Path) -> None:
+    us = configuration.parse(CONFIG + "fleets: [{name: f, source: kafka, groups: '.*', namespace: us}]\n", "c.yaml")
+    with pytest.raises(ConfigError, match="shop/order is not configured; did you mean shop/orders"):
+        check([file_of(tmp_path, hpa(workload="order"))], us)
+
+
 def test_a_workload_that_a_fleet_may_find_is_named(tmp_path: Path) -> None:
-    fleet = configuration.parse(CONFIG + "fleets: [{name: f, source: kafka, groups: '.*'}]\n", "c.yaml")
-    found = check([file_of(tmp_path, hpa(workload="reports"))], fleet)
+    shop = "fleets: [{name: f, source: kafka, groups: '.*', namespace: shop}]\n"
+    found = check([file_of(tmp_path, hpa(workload="reports"))], configuration.parse(CONFIG + shop, "c.yaml"))
     assert found.endswith("; not configured, so only a fleet can find it: shop/reports")
 
 
@@ -188,7 +204,8 @@ def test_a_workload_that_a_fleet_may_find_is_named(tmp_path: Path) -> None:
     "file", sorted(MANIFESTS.glob("[!k]*.yaml")) + sorted(MANIFESTS.glob("kafka*")), ids=lambda file: file.stem
 )
 def test_each_manifest_of_the_repository_is_valid(file: Path) -> None:
-    fleet = configuration.parse(CONFIG + "fleets: [{name: f, source: kafka, groups: '.*'}]\n", "c.yaml")
+    series = "  p: {kind: prometheus, url: 'http://p:9090'}\nfleets: [{name: f, source: p, preset: flink}]\n"
+    fleet = configuration.parse(CONFIG.replace("workloads:", series + "workloads:"), "c.yaml")
     assert check([file], fleet).startswith("1 HPA without a fault for 1 workload")
 
 
