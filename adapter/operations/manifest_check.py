@@ -15,7 +15,8 @@ from adapter.errors import ConfigError
 from adapter.operations.hpa_manifest import Hpa
 from adapter.sources.autoscalers import Autoscaler, autoscalers, conflicts
 
-_KIND, _VERSIONS = "HorizontalPodAutoscaler", ("autoscaling/v2", "autoscaling/v1")
+_KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
+_CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
 _MOST_NAMED = 5
 
 
@@ -69,25 +70,25 @@ def _name(item: Mapping[str, Any]) -> object:
 def _read(
     item: Mapping[str, Any], config: Config, targets: dict[tuple[str, ...], list[str]]
 ) -> tuple[Autoscaler | None, list[str]]:
-    """The HPA if it scales by the adapter, and its faults. autoscaling/v1 scales by CPU alone.
+    """The HPA if it scales by the adapter, and its faults.
 
     targets: receives the name of the HPA, whatever its metrics, at its scale target.
     """
-    current, v1 = _VERSIONS
-    if item.get("apiVersion") != current:
-        fault = f"expected apiVersion {current}, got {item.get('apiVersion')}"
-        return None, [] if item.get("apiVersion") == v1 else [fault]
+    version = item.get("apiVersion")
+    if version != _VERSION:
+        return None, [] if version == _CPU_VERSION else [f"expected apiVersion {_VERSION}, got {version}"]
     try:
         hpa = msgspec.convert(item, Hpa)
     except msgspec.ValidationError as error:
-        return None, [f"{error}"]
+        return None, [str(error)]
     namespace, target = hpa.metadata.namespace or _namespace(hpa, config), hpa.spec.scale_target_ref
     targets.setdefault((target.kind, namespace, target.name), []).append(f"{namespace}/{hpa.metadata.name}")
     faults = list(_metric_faults(hpa, config))
     if (hpa.spec.min_replicas or 0) > hpa.spec.max_replicas:
         faults.append(f"expected minReplicas <= maxReplicas = {hpa.spec.max_replicas}, got {hpa.spec.min_replicas}")
-    for own in autoscalers([hpa.as_json(namespace)]):
-        return own, [*faults, *own.faults, *_unknown_workloads(own, config)]
+    found = autoscalers([hpa.as_json(namespace)])
+    if found:
+        return found[0], [*faults, *found[0].faults, *_unknown_workloads(found[0], config)]
     unselected = [source.metric.name for source in hpa.sources if source.metric.name in METRICS]
     faults += [
         f"{name} names no single workload; add selector: {{matchLabels: {{workload: NAME}}}}" for name in unselected
