@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from adapter.config.foreign_names import FOREIGN_NAMES
+from adapter.config.number_hints import number_hint
 from adapter.core.rules import Rules
 
 Path = tuple[str | int, ...]
@@ -29,10 +31,6 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _STEP = re.compile(r'\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\.?([A-Za-z_][A-Za-z0-9_-]*)')
 _LONGEST_SHOWN = 60  # characters of a value; a longer one hides the message
 _WIDEST_NUMBER_BITS = 128  # Python refuses to print very long integers
-
-_QUANTITY = re.compile(r"(?P<number>[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>s|m|min|h|d|)")
-_PERCENTAGE = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?) *%")
-_UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 
 _PERCENT = 100
 _MOST_LISTED = 20  # settings in a message
@@ -200,22 +198,8 @@ def _fix(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> str:
     if name.endswith("_ratio") and context.get("le") == 1 and 2 <= given <= _PERCENT:
         return f"; write {given / _PERCENT:g} for {given:g} %"
     if kind in ("float_type", "int_type") and isinstance(given, str):
-        return _number_hint(given, name, settings[name])
+        return number_hint(given, name, partial(_accepts, settings[name]))
     return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""
-
-
-def _number_hint(text: str, name: str, setting: FieldInfo) -> str:
-    """The fix for a text that looks like a number, a duration or a percentage. YAML reads 1e3 as text."""
-    if (percentage := _PERCENTAGE.fullmatch(text)) and name.endswith(("_ratio", "times")):
-        number, how = f"{float(percentage['number']) / _PERCENT:g}", f" for {text}"
-    else:
-        found = _QUANTITY.fullmatch(text)
-        if found is None or (found["unit"] and not name.endswith("_s")):
-            return ""
-        number = f"{float(found['number']) * _UNITS_S[found['unit']]:.12g}"
-        how = ", the seconds without a unit" if found["unit"] else ", without quotes"
-    shown = number.lstrip("-").replace(".", "").isdigit() and _accepts(setting, number)
-    return f"; write {number}{how}" if shown else ""
 
 
 def _accepts(setting: FieldInfo, number: str) -> bool:

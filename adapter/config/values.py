@@ -126,7 +126,9 @@ def _pattern(text: str) -> str:
 
 def _memory(text: str) -> str:
     if not re.fullmatch(_MEMORY, text):
-        raise refusal(f"expected a size such as 1g or 1500m, got {value_text(text)}")
+        found = re.fullmatch(rf"({_MEMORY})i?b?", text.lower().replace(" ", ""))  # 4Gi, 1 GB
+        fix = f"; write {found[1]}" if found else ""
+        raise refusal(f"expected a size such as 1g or 1500m, got {value_text(text)}{fix}")
     if int(text[:-1]) << 10 * ("kmgt".index(text[-1]) + 1) < _LEAST_MEMORY:
         raise refusal(f"expected at least 512m, which Spark needs to start, got {value_text(text)}")
     return text

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from adapter.config.faults import one_of, value_text
+from adapter.config.number_hints import number_hint
 from adapter.core.parameters import CHOICES, allowed, allowed_values, number_of
 from adapter.core.rules import Rules
 from adapter.core.samples import OVERRIDE, OVERRIDES
@@ -144,16 +145,21 @@ def _value(parameter: str, text: str) -> float:
         if text not in CHOICES[parameter]:
             raise _InvalidError(one_of(text, CHOICES[parameter]))
         return number_of(parameter, text)
-    number = _number(text)
-    if not allowed(parameter, np.array([number])).all():
+    number = _number(parameter, text)
+    if not _is_allowed(parameter, number):
         raise _InvalidError(f"expected {allowed_values(parameter)}, got {value_text(text)}")
     return number
 
 
-def _number(text: str) -> float:
+def _is_allowed(parameter: str, number: str | float) -> bool:
+    return bool(allowed(parameter, np.array([float(number)])).all())
+
+
+def _number(parameter: str, text: str) -> float:
     try:
         if "_" not in text:  # Python reads 1_0 as 10, its author may mean 1.0
             return float(text)
     except ValueError:
         pass
-    raise _InvalidError(f"expected a number, got {value_text(text)}")
+    hint = number_hint(text, parameter, partial(_is_allowed, parameter))
+    raise _InvalidError(f"expected a number, got {value_text(text)}{hint}")
