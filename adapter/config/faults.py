@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from adapter.config.foreign_names import FOREIGN_NAMES
+from adapter.config.foreign_names import FOREIGN_NAMES, SYNONYMS
 from adapter.config.number_hints import number_hint
 from adapter.core.rules import Rules
 
@@ -102,8 +102,11 @@ def path_of(sentence: str) -> Path:
 
 
 def nearest(name: object, names: Iterable[str]) -> str | None:
-    """The name that is most similar to an unknown one, None if none is similar."""
-    near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], list(names), n=1)
+    """The name that an unknown one stands for, or that is most similar; None if none is similar."""
+    names = list(names)
+    if (meant := SYNONYMS.get(str(name))) in names:
+        return meant
+    near = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], names, n=1)
     return near[0] if near else None
 
 

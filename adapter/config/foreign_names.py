@@ -1,4 +1,4 @@
-"""Names of settings in HPAs, KEDA and Flink's autoscaler, with what stands for them here."""
+"""Names of settings in other programs, such as KEDA and Flink's autoscaler, with what stands for them here."""
 
 from collections.abc import Mapping
 
@@ -25,4 +25,13 @@ FOREIGN_NAMES: Mapping[str, str] = {
     "job.autoscaler.stabilization.interval": "its equivalent is rules.settle_s",
     "job.autoscaler.metrics.window": "its equivalent is rules.rate_window_s",
     "job.autoscaler.scale-down.interval": "drain needs no delay; the nearest setting is rules.cooldown_down_s",
+}
+
+# Names that other programs give to settings, which difflib finds too different.
+SYNONYMS: Mapping[str, str] = {
+    "type": "kind",
+    "brokers": "bootstrap_servers",
+    "consumer_group": "group",
+    "consumerGroup": "group",
+    "serverAddress": "url",
 }

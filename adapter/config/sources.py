@@ -133,8 +133,8 @@ class TraceSource(Model):
 
 
 def _with_kind(given: Any) -> Any:
-    """Make a missing kind an unknown one: only then pydantic lists the kinds."""
-    return {"kind": None, **given} if isinstance(given, Mapping) else given
+    """Make a missing kind that of a `type`, or an unknown one: only then pydantic lists the kinds."""
+    return {"kind": given.get("type"), **given} if isinstance(given, Mapping) else given
 
 
 _Source = PrometheusSource | KafkaSource | PravegaSource | KubernetesSource | TraceSource

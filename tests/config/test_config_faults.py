@@ -117,6 +117,7 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(
             source("url: a"), "sources.it.kind: expected one of prometheus, kafka", id="a source without kind"
         ),
+        pytest.param(source("type: kafak"), "sources.it.kind: expected one of prometheus", id="a misspelt type"),
         pytest.param(source("kind: kafak"), "got 'kafak'; did you mean kafka?", id="a misspelt kind"),
         pytest.param(source('kind: prometheus, url: "p:9090"'), "sources.it.url: expected http://host", id="no scheme"),
         pytest.param(source('kind: pravega, url: "p:9090"'), "got 'p:9090'; write http://p:9090 (", id="the scheme"),
@@ -707,6 +708,9 @@ def test_a_text_that_looks_like_a_number_is_refused_with_the_number(setting: str
     ("text", "path", "meant"),
     [
         (whole("workloads: [{nam: a, read: [{source: sim}]}]"), "workloads[0].nam", "name"),
+        (source('type: kafka, bootstrap_servers: "a:9092"'), "sources.it.type", "kind"),
+        (source('kind: kafka, brokers: "a:9092"'), "sources.it.brokers", "bootstrap_servers"),
+        (reading("source: kafka, consumerGroup: g, topics: [t]"), "workloads[0].read[0].consumerGroup", "group"),
         (whole("workloads: [{name: a, red: [{source: sim}]}]"), "workloads[0].red", "read"),
         (reading("sourc: kafka, group: g, topics: [t]"), "workloads[0].read[0].sourc", "source"),
         (fleet("source: kafka, grups: a"), "fleets[0].grups", "groups"),
@@ -721,6 +725,13 @@ def test_a_required_setting_with_a_misspelt_name_is_one_fault(text: str, path: s
 
     [fault] = refused.value.faults
     assert fault.startswith(f"{path}: is not a setting here; did you mean {meant}? (c.yaml line ")
+
+
+def test_a_type_in_place_of_the_kind_hides_no_other_fault():
+    faults = refusal_of(source('type: kafka, brokers: "a:9092"'))
+
+    assert "sources.it.type: is not a setting here; did you mean kind?" in faults
+    assert "sources.it.brokers: is not a setting here; did you mean bootstrap_servers?" in faults
 
 
 def test_the_names_of_a_file_reach_no_terminal_unescaped():
