@@ -57,6 +57,7 @@ _EXPECTED = {
     "invalid_key": "text as the key",
     "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:g}",
+    "list_type": "a list",
     "model_attributes_type": "a mapping",
     "model_type": "a mapping",
     "string_too_short": "text that is not empty",
@@ -167,7 +168,8 @@ def translate(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> Fault:
     if kind == FAULT:
         return Fault(path, error["msg"])
     if kind == "missing":
-        return Fault(path, f"is required: {settings[str(path[-1])].description}")
+        meaning = settings[str(path[-1])].description
+        return Fault(path, f"is required: {meaning}" if meaning else "is required")
     if kind == "extra_forbidden":
         return Fault(path, unknown(path[-1], settings))
     if kind == "literal_error":

@@ -1,19 +1,37 @@
 """The fields of an HPA (autoscaling/v2) in a manifest that the adapter reads, as Kubernetes types them."""
 
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
-import msgspec
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
-Quantity = str | int | float
-_Count = Annotated[int, msgspec.Meta(ge=1)]
+from adapter.config.faults import Fault
+from adapter.config.model import Model
+from adapter.errors import ConfigError
 
 
-class _Fields(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+def canonical(quantity: object) -> object:
+    """A quantity as text, in which the API server writes 1000m and 1.0 as 1; anything else as it is."""
+    if isinstance(quantity, bool) or not isinstance(quantity, str | int | float):
+        return quantity
+    text = str(quantity)
+    try:
+        number = Decimal(text.removesuffix("m")) / (1000 if text.endswith("m") else 1)
+    except InvalidOperation:  # such as 1k
+        return text
+    return "1" if number == 1 else text
+
+
+_Quantity = Annotated[str, BeforeValidator(canonical)]
+
+
+class _Fields(Model, extra="ignore", alias_generator=to_camel):
     """An object. A field that is null is absent, as in Kubernetes."""
 
 
-class Metadata(_Fields, frozen=True):
+class Metadata(_Fields):
     """Name, namespace and annotations."""
 
     name: str
@@ -21,65 +39,65 @@ class Metadata(_Fields, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class _ScaleTarget(_Fields, frozen=True):
+class _ScaleTarget(_Fields):
     kind: str
     name: str
     api_version: str | None = None
 
 
-class _Term(_Fields, frozen=True):
+class _Term(_Fields):
     key: str
     operator: str
     values: list[str] | None = None
 
 
-class _Selector(_Fields, frozen=True):
+class _Selector(_Fields):
     match_labels: dict[str, str] | None = None
     match_expressions: list[_Term] | None = None
 
 
-class _MetricName(_Fields, frozen=True):
+class _MetricName(_Fields):
     name: str
     selector: _Selector | None = None
 
 
-class _MetricTarget(_Fields, frozen=True):
+class _MetricTarget(_Fields):
     type: Literal["AverageValue", "Value", "Utilization"]
-    average_value: Quantity | None = None
-    value: Quantity | None = None
+    average_value: _Quantity | None = None
+    value: _Quantity | None = None
     average_utilization: int | None = None
 
 
-class _MetricSource(_Fields, frozen=True):
+class _MetricSource(_Fields):
     metric: _MetricName
     target: _MetricTarget
     described_object: _ScaleTarget | None = None
 
 
-class _Metric(_Fields, frozen=True):
+class _Metric(_Fields):
     type: str
     external: _MetricSource | None = None
     object: _MetricSource | None = None
 
 
-class _Rules(_Fields, frozen=True):
-    tolerance: Quantity | None = None
+class _Rules(_Fields):
+    tolerance: _Quantity | None = None
 
 
-class _Behavior(_Fields, frozen=True):
+class _Behavior(_Fields):
     scale_up: _Rules | None = None
     scale_down: _Rules | None = None
 
 
-class _Spec(_Fields, frozen=True):
+class _Spec(_Fields):
     scale_target_ref: _ScaleTarget
-    max_replicas: _Count
+    max_replicas: int = Field(ge=1)
     min_replicas: int | None = None
     metrics: list[_Metric] | None = None
     behavior: _Behavior | None = None
 
 
-class Hpa(_Fields, frozen=True):
+class Hpa(_Fields):
     """A HorizontalPodAutoscaler."""
 
     metadata: Metadata
@@ -93,19 +111,14 @@ class Hpa(_Fields, frozen=True):
 
     def as_json(self, namespace: str) -> dict[str, Any]:
         """The object as the API server returns it. namespace: of one that has none."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
+        found = self.model_dump(by_alias=True, exclude_none=True)
         found["metadata"].setdefault("namespace", namespace)
-        for metric in found["spec"].get("metrics", ()):
-            target = metric.get("external", metric.get("object", {})).get("target", {})
-            target |= {name: canonical(target[name]) for name in ("averageValue", "value") if name in target}
         return found
 
 
-def canonical(quantity: Quantity) -> str:
-    """A quantity as text, in which the API server writes 1000m and 1.0 as 1."""
-    text = str(quantity)
+def hpa_of(item: Mapping[str, Any]) -> Hpa:
+    """Read a manifest. Raises ConfigError with every fault."""
     try:
-        number = Decimal(text.removesuffix("m")) / (1000 if text.endswith("m") else 1)
-    except InvalidOperation:  # such as 1k
-        return text
-    return "1" if number == 1 else text
+        return Hpa.model_validate(item)
+    except ValidationError as error:
+        raise ConfigError([Fault(each["loc"], each["msg"]).sentence() for each in error.errors()]) from None

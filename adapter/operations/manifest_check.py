@@ -4,15 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from adapter.config import Config
 from adapter.config.document import documents
 from adapter.config.faults import suggestion
 from adapter.core.formatting import counted
 from adapter.core.metrics import METRICS
 from adapter.errors import ConfigError
-from adapter.operations.hpa_manifest import Hpa
+from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.sources.autoscalers import Autoscaler, autoscalers, conflicts
 
 _KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
@@ -64,7 +62,7 @@ def _hpas(found: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 def _name(item: Mapping[str, Any]) -> object:
     metadata = item.get("metadata")
-    return metadata.get("name") if isinstance(metadata, Mapping) else None
+    return (metadata.get("name") if isinstance(metadata, Mapping) else None) or "without a name"
 
 
 def _read(
@@ -78,9 +76,9 @@ def _read(
     if version != _VERSION:
         return None, [] if version == _CPU_VERSION else [f"expected apiVersion {_VERSION}, got {version}"]
     try:
-        hpa = msgspec.convert(item, Hpa)
-    except msgspec.ValidationError as error:
-        return None, [str(error)]
+        hpa = hpa_of(item)
+    except ConfigError as error:
+        return None, list(error.faults)
     namespace, target = hpa.metadata.namespace or _namespace(hpa, config), hpa.spec.scale_target_ref
     targets.setdefault((target.kind, namespace, target.name), []).append(f"{namespace}/{hpa.metadata.name}")
     faults = list(_metric_faults(hpa, config))

@@ -109,7 +109,10 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
         ),
         pytest.param(
             [hpa(metadata={"annotations": {"backlog-adapter/rules.min_workers": 2}})],
-            ["FILE: HPA orders: Expected `str`, got `int` - at `$.metadata.annotations[...]`"],
+            [
+                'FILE: HPA orders: metadata.annotations["backlog-adapter/rules.min_workers"]: expected text, got 2; '
+                "write it in quotes"
+            ],
             id="an annotation that is no text",
         ),
         pytest.param(
@@ -147,13 +150,26 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
         ),
         pytest.param(
             [WITHOUT_TARGET],
-            ["FILE: HPA orders: Object missing required field `scaleTargetRef` - at `$.spec`"],
+            ["FILE: HPA orders: spec.scaleTargetRef: is required"],
             id="no target",
         ),
-        pytest.param([hpa(spec=[])], ["FILE: HPA orders: Expected `object`, got `array` - at `$.spec`"], id="a list"),
+        pytest.param([hpa(spec=[])], ["FILE: HPA orders: spec: expected a mapping, got an empty list"], id="a list"),
+        pytest.param(
+            [hpa(spec=hpa()["spec"] | {"maxReplicas": "12", "metrics": {"type": "External"}})],
+            [
+                "FILE: HPA orders: spec.maxReplicas: expected a whole number, got '12'; write 12, without quotes",
+                "FILE: HPA orders: spec.metrics: expected a list, got a mapping",
+            ],
+            id="two fields of the wrong type",
+        ),
+        pytest.param(
+            [hpa(value=[1])],
+            ["FILE: HPA orders: spec.metrics[0].external.target.averageValue: expected text, got a list"],
+            id="a target that is a list",
+        ),
         pytest.param(
             [hpa(), {**hpa("carts", "carts"), "metadata": 3}],
-            ["FILE: HPA None: Expected `object`, got `int` - at `$.metadata`"],
+            ["FILE: HPA without a name: metadata: expected a mapping, got 3"],
             id="no metadata",
         ),
     ],
