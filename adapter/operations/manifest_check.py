@@ -1,27 +1,54 @@
 """Check the HPAs in manifests against the configuration, without a cluster."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapter.config import Config
+import numpy as np
+
+from adapter.config import Config, Workload, rule_book
 from adapter.config.document import documents
 from adapter.config.faults import suggestion
 from adapter.core.formatting import counted
 from adapter.core.metrics import METRICS
+from adapter.core.parameters import columns
+from adapter.core.rule_book import RuleBook
 from adapter.errors import ConfigError
 from adapter.operations.hpa_manifest import Hpa, hpa_of
-from adapter.sources.autoscalers import Autoscaler, autoscalers, conflicts
+from adapter.sources.autoscalers import Autoscaler, Json, autoscalers, conflicts, own_metrics, selected_workload
 
 _KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
 _CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
 _MOST_NAMED = 5
+_SELECTED = ("workload", "stage")  # labels that the configuration does not set
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The configuration, with what each HPA is compared with."""
+
+    config: Config
+    workloads: Mapping[str, Workload]  # by "namespace/name"
+    rules: RuleBook
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manifest:
+    """An HPA in a file."""
+
+    file: Path
+    faults: tuple[str, ...] = ()
+    name: str = ""  # "namespace/name", "" if it cannot be read
+    target: tuple[str, ...] = ()  # kind, namespace and name of its scale target
+    own: Autoscaler | None = None  # if it scales by the adapter
 
 
 def check(files: Iterable[Path], config: Config) -> str:
     """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault."""
-    found: dict[str, Autoscaler] = {}
-    targets: dict[tuple[str, ...], list[str]] = {}
+    known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config))
+    found: dict[str, _Manifest] = {}
     faults: list[str] = []
     for file in files:
         try:
@@ -30,16 +57,14 @@ def check(files: Iterable[Path], config: Config) -> str:
             faults += error.faults
             continue
         for item in items:
-            own, sentences = _read(item, config, targets)
-            if own is not None and own.name in found:
-                sentences.append("is in the files twice; name each file once, or remove a copy")
-            found |= {} if own is None else {own.name: own}
-            faults += [f"{file}: HPA {_name(item)}: {sentence}" for sentence in sentences]
-    faults += [*dict.fromkeys(conflicts(found.values()).values()), *_shared_targets(targets, found)]
+            manifest = _read(file, item, known)
+            first = found.setdefault(manifest.name, manifest) if manifest.name else manifest
+            copies = [] if first is manifest else [f"is also in {first.file}; name each file once, or remove a copy"]
+            faults += [f"{file}: HPA {_name(item)}: {sentence}" for sentence in (*manifest.faults, *copies)]
+    faults += [*_conflicts(found.values()), *_shared_targets(found.values())]
     if faults:
         raise ConfigError(faults)
-    others = sorted({name for names in targets.values() for name in names} - found.keys())
-    return _summary(found.values(), config, others)
+    return _summary(found.values(), known)
 
 
 def contents(config: Config) -> str:
@@ -65,47 +90,56 @@ def _name(item: Mapping[str, Any]) -> object:
     return (metadata.get("name") if isinstance(metadata, Mapping) else None) or "without a name"
 
 
-def _read(
-    item: Mapping[str, Any], config: Config, targets: dict[tuple[str, ...], list[str]]
-) -> tuple[Autoscaler | None, list[str]]:
-    """The HPA if it scales by the adapter, and its faults.
-
-    targets: receives the name of the HPA, whatever its metrics, at its scale target.
-    """
+def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     version = item.get("apiVersion")
     if version != _VERSION:
-        return None, [] if version == _CPU_VERSION else [f"expected apiVersion {_VERSION}, got {version}"]
+        text = f"expected apiVersion {_VERSION}, got {version}"
+        return _Manifest(file=file, faults=() if version == _CPU_VERSION else (text,))
     try:
         hpa = hpa_of(item)
     except ConfigError as error:
-        return None, list(error.faults)
-    namespace, target = hpa.metadata.namespace or _namespace(hpa, config), hpa.spec.scale_target_ref
-    targets.setdefault((target.kind, namespace, target.name), []).append(f"{namespace}/{hpa.metadata.name}")
-    faults = list(_metric_faults(hpa, config))
-    if (hpa.spec.min_replicas or 0) > hpa.spec.max_replicas:
-        faults.append(f"expected minReplicas <= maxReplicas = {hpa.spec.max_replicas}, got {hpa.spec.min_replicas}")
-    found = autoscalers([hpa.as_json(namespace)])
-    if found:
-        return found[0], [*faults, *found[0].faults, *_unknown_workloads(found[0], config)]
-    unselected = [source.metric.name for source in hpa.sources if source.metric.name in METRICS]
-    faults += [
-        f"{name} names no single workload; add selector: {{matchLabels: {{workload: NAME}}}}" for name in unselected
-    ]
-    return None, faults
+        return _Manifest(file=file, faults=tuple(error.faults))
+    namespace, target = hpa.metadata.namespace or _namespace(hpa, known), hpa.spec.scale_target_ref
+    whole = hpa.as_json(namespace)
+    own = next(iter(autoscalers([whole])), None)
+    faults = (*_metric_faults(hpa, whole, known), *_bounds(hpa, own))
+    return _Manifest(
+        file=file,
+        faults=(*faults, *_own_faults(own, whole, known)) if own else faults,
+        name=f"{namespace}/{hpa.metadata.name}",
+        target=(target.kind, namespace, target.name),
+        own=own,
+    )
 
 
-def _shared_targets(targets: Mapping[tuple[str, ...], list[str]], found: Mapping[str, Autoscaler]) -> Iterator[str]:
+def _conflicts(found: Collection[_Manifest]) -> Iterator[str]:
+    """Each conflict of HPAs that scale by the adapter, once for all its workloads."""
+    workloads: dict[str, set[str]] = defaultdict(set)
+    for workload, sentence in conflicts(each.own for each in found if each.own).items():
+        workloads[sentence].add(workload)
+    for sentence, here in workloads.items():
+        yield _in_files((each for each in found if each.own and here.intersection(each.own.workloads)), sentence)
+
+
+def _shared_targets(found: Iterable[_Manifest]) -> Iterator[str]:
     """Scale targets of several HPAs of which one scales by the adapter. conflicts() has those with several."""
-    for (kind, namespace, name), owners in targets.items():
-        if len(set(owners)) > 1 and sum(owner in found for owner in owners) == 1:
-            both = f"HPAs {' and '.join(owners)} both scale {kind} {namespace}/{name}"
-            yield f"{both}: Kubernetes then stops both; write the metrics of both into one"
+    by_target: dict[tuple[str, ...], list[_Manifest]] = defaultdict(list)
+    for each in found:
+        by_target[each.target].append(each)
+    for (kind, namespace, name), here in by_target.items():
+        if len(here) > 1 and sum(each.own is not None for each in here) == 1:
+            text = f"HPAs {' and '.join(each.name for each in here)} scale {kind} {namespace}/{name}"
+            yield _in_files(here, f"{text}, so Kubernetes stops them; write all their metrics into one HPA")
 
 
-def _namespace(hpa: Hpa, config: Config) -> str:
+def _in_files(here: Iterable[_Manifest], sentence: str) -> str:
+    return f"{' and '.join(dict.fromkeys(str(each.file) for each in here))}: {sentence}"
+
+
+def _namespace(hpa: Hpa, known: _Known) -> str:
     """The namespace that kubectl probably adds: that of the only workload of its name, otherwise `default`."""
     named = _selected_names(hpa)
-    spaces = {workload.namespace for workload in config.workloads if workload.name in named}
+    spaces = {workload.namespace for workload in known.workloads.values() if workload.name in named}
     return spaces.pop() if len(spaces) == 1 else "default"
 
 
@@ -115,34 +149,75 @@ def _selected_names(hpa: Hpa) -> set[str]:
     return {each["workload"] for each in labels if each and "workload" in each}
 
 
-def _metric_faults(hpa: Hpa, config: Config) -> Iterator[str]:
-    """Misspelt metrics of an HPA that names a workload. Any other HPA may use metrics of another adapter."""
-    known = {workload.name for workload in config.workloads}
-    for source in hpa.sources if _selected_names(hpa) & known else ():
-        if source.metric.name not in METRICS and (hint := suggestion(source.metric.name, METRICS)):
-            yield f"the adapter has no metric {source.metric.name}{hint}"
+def _metric_faults(hpa: Hpa, whole: Json, known: _Known) -> Iterator[str]:
+    """Metrics without a workload, and misspelt metrics of an HPA that names one. Others may be of another adapter."""
+    for source in own_metrics(whole):
+        if selected_workload(source) is None:
+            name = source["metric"]["name"]
+            yield f"{name} names no single workload; add selector: {{matchLabels: {{workload: NAME}}}}"
+    is_named = not _selected_names(hpa).isdisjoint(workload.name for workload in known.workloads.values())
+    for name in (source.metric.name for source in hpa.sources) if is_named else ():
+        if name not in METRICS and (hint := suggestion(name, METRICS)):
+            yield f"the adapter has no metric {name}{hint}"
 
 
-def _unknown_workloads(own: Autoscaler, config: Config) -> Iterator[str]:
+def _bounds(hpa: Hpa, own: Autoscaler | None) -> Iterator[str]:
+    """Minima above a maximum, which then decides. The rules have those of two annotations."""
+    spec, rules = hpa.spec, own.annotations.rules if own else {}
+    for low, least, high, most in (
+        ("minReplicas", spec.min_replicas, "maxReplicas", spec.max_replicas),
+        ("the annotation rules.min_workers", rules.get("min_workers"), "maxReplicas", spec.max_replicas),
+        ("minReplicas", spec.min_replicas, "the annotation rules.max_workers", rules.get("max_workers")),
+    ):
+        if least is not None and most is not None and least > most:
+            yield f"expected {low} <= {high} = {most:g}, got {least:g}"
+
+
+def _own_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
+    yield from own.faults
+    yield from _unknown_workloads(own, known)
+    yield from _ignored_rules(own, known)
+    yield from _unmatched_labels(own, whole, known)
+
+
+def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
     """Workloads that the file does not configure and that no fleet can find. A fleet of series may find any."""
-    known = [workload.id for workload in config.workloads]
-    spaces = {None if fleet.groups is None else fleet.namespace for fleet in config.fleets}
+    spaces = {None if fleet.groups is None else fleet.namespace for fleet in known.config.fleets}
     for workload in own.workloads:
-        if workload not in known and not spaces & {None, workload.partition("/")[0]}:
-            yield f"{workload} is not configured{suggestion(workload, known)}"
+        if workload not in known.workloads and not spaces & {None, workload.partition("/")[0]}:
+            yield f"{workload} is not configured{suggestion(workload, known.workloads)}"
 
 
-def _summary(found: Iterable[Autoscaler], config: Config, others: list[str]) -> str:
-    autoscalers_found = list(found)
-    scaled = {workload for each in autoscalers_found for workload in each.workloads}
-    known = {workload.id: None for workload in config.workloads}
+def _ignored_rules(own: Autoscaler, known: _Known) -> Iterable[str]:
+    """The contradictions for which the pipeline ignores annotations. A workload of several fleets has unknown rules."""
+    workload = own.workloads[0]
+    if workload not in known.workloads and len(known.config.fleets) != 1:
+        return ()
+    overrides = {name: np.array([value]) for name, value in own.annotations.rules.items()}
+    return columns((workload,), np.zeros(1), known.rules, 0.0, overrides)[1].values()
+
+
+def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
+    """Labels of a selector that its workload does not have. Those of a discovered workload are unknown."""
+    labels = {name: each.labels for name in own.workloads if (each := known.workloads.get(name))}
+    for source in own_metrics(whole):
+        name = f"{whole['metadata']['namespace']}/{selected_workload(source)}"
+        for key, value in source["metric"].get("selector", {}).get("matchLabels", {}).items():
+            if key not in _SELECTED and name in labels and labels[name].get(key) != value:
+                text = f"{source['metric']['name']} selects {key}={value}, a label that {name} does not have"
+                yield f"{text}, so the API answers 404; remove it, or add it to the labels of the workload"
+
+
+def _summary(found: Collection[_Manifest], known: _Known) -> str:
+    own = [each.own for each in found if each.own]
+    scaled = {workload for each in own for workload in each.workloads}
     parts = {
-        "without an HPA": [workload for workload in known if workload not in scaled],
-        "not configured, so only a fleet can find it": sorted(scaled - known.keys()),
-        "HPAs without a metric of the adapter": others,
+        "without an HPA": [workload for workload in known.workloads if workload not in scaled],
+        "not configured, so only a fleet can find it": sorted(scaled - known.workloads.keys()),
+        "HPAs without a metric of the adapter": sorted(each.name for each in found if not each.own),
     }
     lists = "".join(f"; {text}: {_listed(names)}" for text, names in parts.items() if names)
-    return f"{counted(len(autoscalers_found), 'HPA')} without a fault for {counted(len(scaled), 'workload')}{lists}"
+    return f"{counted(len(own), 'HPA')} without a fault for {counted(len(scaled), 'workload')}{lists}"
 
 
 def _listed(names: list[str]) -> str:

@@ -101,22 +101,23 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
     return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
 
 
+def own_metrics(hpa: Json) -> list[Json]:
+    """The external and object metrics of the adapter."""
+    sources = (metric.get(_SOURCES.get(metric["type"], ""), {}) for metric in hpa["spec"].get("metrics", []))
+    return [source for source in sources if source.get("metric", {}).get("name") in METRICS and _is_served(source)]
+
+
 def _workloads(hpa: Json) -> tuple[str, ...]:
     namespace = hpa["metadata"]["namespace"]
     found = {hpa["metadata"].get("annotations", {}).get(WORKLOAD)}
     if not any(found):
-        found = {_workload(metric) for metric in hpa["spec"].get("metrics", [])}
+        found = {selected_workload(source) for source in own_metrics(hpa)}
     return tuple(sorted(f"{namespace}/{name}" for name in found if name))
 
 
-def _workload(metric: Json) -> str | None:
-    """The workload of a metric, as `serve` selects it; None for a foreign metric, or for several workloads."""
-    source = metric.get(_SOURCES.get(metric["type"], ""), {})
-    identifier = source.get("metric", {})
-    described = source.get("describedObject")
-    if identifier.get("name") not in METRICS or (described and not _is_served(described)):
-        return None
-    selector = identifier.get("selector", {})
+def selected_workload(source: Json) -> str | None:
+    """The workload of a metric of the adapter, as `serve` selects it; None for several workloads."""
+    selector = source["metric"].get("selector", {})
     if (named := selector.get("matchLabels", {}).get("workload")) is not None:
         return str(named)
     terms = [term for term in selector.get("matchExpressions", []) if term["key"] == "workload"]
@@ -125,11 +126,12 @@ def _workload(metric: Json) -> str | None:
         return next(
             (str(next(iter(values))) for values in choices if len(values) == 1), None
         )  # any other may select several
-    return str(described["name"]) if described else None
+    return str(source["describedObject"]["name"]) if "describedObject" in source else None
 
 
-def _is_served(described: Json) -> bool:
-    return (described["kind"], described.get("apiVersion", "").split("/")[0]) in _OBJECTS
+def _is_served(source: Json) -> bool:
+    described = source.get("describedObject")
+    return described is None or (described["kind"], described.get("apiVersion", "").split("/")[0]) in _OBJECTS
 
 
 def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
@@ -142,7 +144,7 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
         annotations=parse(meta.get("annotations", {})),
-        wrong_metric_targets=tuple(_wrong_metric_targets(spec)),
+        wrong_metric_targets=tuple(_wrong_metric_targets(hpa)),
     )
 
 
@@ -152,19 +154,16 @@ def _api_version(target: Json) -> str:
     return "apps/v1" if given.startswith("apps/") else given
 
 
-def _wrong_metric_targets(spec: Json) -> Iterator[str]:
+def _wrong_metric_targets(hpa: Json) -> Iterator[str]:
     """The metrics with a target that makes the HPA change the replicas at every sync, as sentences."""
-    tolerances = [half["tolerance"] for half in spec.get("behavior", {}).values() if "tolerance" in half]
-    for metric in spec.get("metrics", []):
-        source = metric.get(_SOURCES.get(metric["type"], ""), {})
-        size, target = METRICS.get(source.get("metric", {}).get("name")), source.get("target", _SIZE_TARGET)
-        if size is None or not size.is_size:
+    tolerances = [half["tolerance"] for half in hpa["spec"].get("behavior", {}).values() if "tolerance" in half]
+    for source in own_metrics(hpa):
+        size, target = METRICS[source["metric"]["name"]], source.get("target", _SIZE_TARGET)
+        if not size.is_size:
             continue
         if target != _SIZE_TARGET:
-            kind = target["type"]
-            value = target.get(kind[0].lower() + kind[1:])
             yield (
-                f'the target of {size.name} must be AverageValue "1", got {kind} "{value}": the HPA changes the '
+                f'the target of {size.name} must be AverageValue "1", got {_target_text(target)}: the HPA changes the '
                 "replicas again at every sync; for headroom set the annotation "
                 "backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
             )
@@ -173,6 +172,14 @@ def _wrong_metric_targets(spec: Json) -> Iterator[str]:
                 f'{size.name} is for the default tolerance, got "{tolerances[0]}": the HPA changes the '
                 "replicas again at every sync; use required_workers where the HPA sets its tolerance"
             )
+
+
+def _target_text(target: Json) -> str:
+    kind, values = target["type"], {name: value for name, value in target.items() if name != "type"}
+    own = kind[0].lower() + kind[1:]
+    if values.keys() == {own}:
+        return f'{kind} "{values[own]}"'
+    return f"type {kind} with {' and '.join(sorted(values)) or 'no value'}"
 
 
 def scale_of(item: Json) -> Scale:
@@ -221,7 +228,8 @@ def conflicts(found: Iterable[Autoscaler]) -> dict[str, str]:
 
 
 def _two_autoscalers(workload: str, owners: list[Autoscaler]) -> str:
-    return f"HPAs {_names(owners)} both scale workload {workload}: keep one of them" if len(owners) > 1 else ""
+    text = f"HPAs {_names(owners)} scale workload {workload}: write all their metrics into one HPA"
+    return text if len(owners) > 1 else ""
 
 
 def _shared_target(owners: list[Autoscaler]) -> str:
@@ -231,7 +239,7 @@ def _shared_target(owners: list[Autoscaler]) -> str:
     scaled = f"HPA {owners[0].name} scales" if len(owners) == 1 else f"HPAs {_names(owners)} scale"
     return (
         f"workloads {' and '.join(workloads)} share the workers of {owners[0].target}, which {scaled}: "
-        "give each workload workers of its own"
+        "give each workload a scale target of its own"
     )
 
 

@@ -14,9 +14,9 @@ CONFIG = """
 sources:
   kafka: {kind: kafka, bootstrap_servers: "a:9092"}
 workloads:
-  - {namespace: shop, name: orders, read: [{source: kafka, group: orders, topics: [orders]}]}
+  - {namespace: shop, name: orders, labels: {team: a}, read: [{source: kafka, group: orders, topics: [orders]}]}
   - {namespace: shop, name: carts, read: [{source: kafka, group: carts, topics: [carts]}]}
-  - {namespace: eu, name: carts, read: [{source: kafka, group: eu-carts, topics: [carts]}]}
+  - {namespace: eu, name: carts, read: [{source: kafka, group: eu-carts, topics: [carts]}], rules: {max_workers: 3}}
 pipeline: {checkpoint: /c}
 """
 KNOWN = configuration.parse(CONFIG, "c.yaml")
@@ -26,7 +26,7 @@ MANIFESTS = Path(__file__).parents[2] / "hpa"
 def hpa(name: str = "orders", workload: str = "orders", **changes: Any) -> dict[str, Any]:
     metric = {"name": "required_workers", "selector": {"matchLabels": {"workload": workload}}}
     metric |= changes.pop("metric", {})
-    target = {"type": "AverageValue", "averageValue": changes.pop("value", "1")}
+    target = changes.pop("target", {"type": "AverageValue", "averageValue": changes.pop("value", "1")})
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": changes.pop("deployment", name)},
         "minReplicas": changes.pop("minimum", 1),
@@ -42,6 +42,24 @@ CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utili
 QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
 WITHOUT_TARGET = hpa()
 del WITHOUT_TARGET["spec"]["scaleTargetRef"]
+
+
+RATE = {"type": "AverageValue", "averageValue": "300"}
+INGRESS = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "orders"}
+OF_INGRESS = {
+    "type": "Object",
+    "object": {"metric": {"name": "throughput"}, "target": RATE, "describedObject": INGRESS},
+}
+
+
+def with_metrics(*others: dict[str, Any]) -> dict[str, Any]:
+    item = hpa()
+    item["spec"]["metrics"] += others
+    return item
+
+
+def rules(**parameters: int) -> dict[str, Any]:
+    return {"annotations": {f"backlog-adapter/rules.{name}": str(value) for name, value in parameters.items()}}
 
 
 def file_of(folder: Path, *documents: object) -> Path:
@@ -117,12 +135,12 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
         ),
         pytest.param(
             [hpa(), hpa("second", deployment="orders")],
-            ["HPAs shop/orders and shop/second both scale workload shop/orders: keep one of them"],
+            ["FILE: HPAs shop/orders and shop/second scale workload shop/orders: write all their metrics into one HPA"],
             id="two HPAs of one workload",
         ),
         pytest.param(
             [hpa(), {**hpa("cpu", deployment="orders"), "spec": {**hpa()["spec"], "metrics": [CPU]}}],
-            ["HPAs shop/orders and shop/cpu both scale Deployment shop/orders: Kubernetes then stops both; write"],
+            ["FILE: HPAs shop/orders and shop/cpu scale Deployment shop/orders, so Kubernetes stops them; write all"],
             id="another HPA of the target",
         ),
         pytest.param(
@@ -131,13 +149,53 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             id="bounds in the wrong order",
         ),
         pytest.param(
+            [hpa(minimum=7, metadata=rules(min_workers=20, max_workers=30)), hpa("carts", "carts", minimum=7)],
+            ["FILE: HPA orders: expected the annotation rules.min_workers <= maxReplicas = 12, got 20"],
+            id="a minimum in an annotation above the maximum of the HPA",
+        ),
+        pytest.param(
+            [hpa(minimum=7, metadata=rules(max_workers=6))],
+            ["FILE: HPA orders: expected minReplicas <= the annotation rules.max_workers = 6, got 7"],
+            id="a maximum in an annotation below the minimum of the HPA",
+        ),
+        pytest.param(
+            [hpa(metadata=rules(min_workers=9, max_workers=5))],
+            [
+                "FILE: HPA orders: all rules in its HPA's annotations are ignored: expected min_workers <= "
+                "max_workers, got min_workers = 9 (annotation) and max_workers = 5 (annotation)"
+            ],
+            id="annotations that contradict each other",
+        ),
+        pytest.param(
+            [hpa("eu", "carts", metadata={"namespace": "eu"} | rules(min_workers=4))],
+            [
+                "FILE: HPA eu: all rules in its HPA's annotations are ignored: expected min_workers <= max_workers, "
+                "got min_workers = 4 (annotation) and max_workers = 3"
+            ],
+            id="an annotation that contradicts the configuration",
+        ),
+        pytest.param(
+            [hpa(metric={"selector": {"matchLabels": {"workload": "orders", "stage": "map", "team": "b", "x": "1"}}})],
+            [
+                "FILE: HPA orders: required_workers selects team=b, a label that shop/orders does not have, so the API "
+                "answers 404; remove it, or add it to the labels of the workload",
+                "FILE: HPA orders: required_workers selects x=1, a label that shop/orders does not have",
+            ],
+            id="labels that the workload does not have",
+        ),
+        pytest.param(
+            [with_metrics({"type": "External", "external": {"metric": {"name": "throughput"}, "target": RATE}})],
+            ["FILE: HPA orders: throughput names no single workload; add selector: {matchLabels: {workload: NAME}}"],
+            id="a second metric without a selector",
+        ),
+        pytest.param(
             [hpa(), hpa()],
-            ["FILE: HPA orders: is in the files twice; name each file once, or remove a copy"],
+            ["FILE: HPA orders: is also in FILE; name each file once, or remove a copy"],
             id="one HPA twice",
         ),
         pytest.param(
             [hpa(), hpa("carts", "carts", deployment="orders")],
-            ["workloads shop/carts and shop/orders share the workers of Deployment shop/orders"],
+            ["FILE: workloads shop/carts and shop/orders share the workers of Deployment shop/orders, which HPAs"],
             id="one target of two workloads",
         ),
         pytest.param(
@@ -161,6 +219,21 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
                 "FILE: HPA orders: spec.metrics: expected a list, got a mapping",
             ],
             id="two fields of the wrong type",
+        ),
+        *(
+            pytest.param(
+                [hpa(target=target)],
+                [f'FILE: HPA orders: the target of required_workers must be AverageValue "1", got {given}: the HPA'],
+                id=given,
+            )
+            for target, given in [
+                ({"type": "AverageValue", "value": "1"}, "type AverageValue with value"),
+                ({"type": "Value"}, "type Value with no value"),
+                (
+                    {"type": "AverageValue", "value": 1, "averageValue": 1},
+                    "type AverageValue with averageValue and value",
+                ),
+            ]
         ),
         pytest.param(
             [hpa(value=[1])],
@@ -189,6 +262,43 @@ def test_an_hpa_without_a_metric_of_the_adapter_is_ignored(tmp_path: Path, metri
     other = hpa(apiVersion=version)
     other["spec"]["metrics"] = [metric]
     assert check([file_of(tmp_path, other)], KNOWN).startswith("0 HPAs without a fault for 0 workloads")
+
+
+def test_a_metric_of_another_object_is_of_another_adapter(tmp_path: Path) -> None:
+    assert check([file_of(tmp_path, with_metrics(OF_INGRESS))], KNOWN).startswith(
+        "1 HPA without a fault for 1 workload"
+    )
+
+
+def test_labels_of_the_workload_and_a_stage_may_be_selected(tmp_path: Path) -> None:
+    labels = {"workload": "orders", "team": "a", "stage": "map"}
+    found = check([file_of(tmp_path, hpa(metric={"selector": {"matchLabels": labels}}))], KNOWN)
+    assert found.startswith("1 HPA without a fault for 1 workload")
+
+
+def test_the_annotations_of_a_discovered_workload_are_compared_with_the_rules_of_its_fleet(tmp_path: Path) -> None:
+    fleet = "fleets: [{name: f, source: kafka, groups: '.*', namespace: shop, rules: {max_workers: 3}}]\n"
+    with pytest.raises(ConfigError, match=r"got min_workers = 4 \(annotation\) and max_workers = 3: no size"):
+        check(
+            [file_of(tmp_path, hpa("r", "r", metadata=rules(min_workers=4)))], configuration.parse(CONFIG + fleet, "c")
+        )
+
+
+def test_a_conflict_names_the_files_of_its_hpas(tmp_path: Path) -> None:
+    files = [tmp_path / "a.yaml", tmp_path / "b.yaml", tmp_path / "c.yaml"]
+    items = [
+        hpa(),
+        {**hpa("cpu", deployment="orders"), "spec": {**hpa()["spec"], "metrics": [CPU]}},
+        hpa("carts", "carts"),
+    ]
+    for file, item in zip(files, items, strict=True):
+        file.write_text(yaml.safe_dump(item))
+    with pytest.raises(ConfigError) as refused:
+        check(files, KNOWN)
+    assert refused.value.faults == (
+        f"{files[0]} and {files[1]}: HPAs shop/orders and shop/cpu scale Deployment shop/orders, so Kubernetes stops "
+        "them; write all their metrics into one HPA",
+    )
 
 
 def test_a_field_without_a_value_is_absent(tmp_path: Path) -> None:

@@ -162,7 +162,10 @@ def test_two_metrics_of_one_workload_are_one_hpa() -> None:
 
 def test_two_hpas_of_one_workload_are_a_fault_that_names_both() -> None:
     assert seen(hpa("a"), hpa("b")) == {
-        ("shop/orders", FAULT): "HPAs shop/a and shop/b both scale workload shop/orders: keep one of them"
+        (
+            "shop/orders",
+            FAULT,
+        ): "HPAs shop/a and shop/b scale workload shop/orders: write all their metrics into one HPA"
     }
 
 
@@ -173,7 +176,7 @@ def test_two_jobs_that_share_workers_are_a_fault_of_both_that_names_them(version
         item["spec"]["scaleTargetRef"]["apiVersion"] = version
     sentence = (
         "workloads shop/clicks and shop/orders share the workers of Deployment shop/orders, which HPAs shop/clicks and "
-        "shop/orders scale: give each workload workers of its own"
+        "shop/orders scale: give each workload a scale target of its own"
     )
     assert seen(orders, clicks) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
 
@@ -182,7 +185,7 @@ def test_an_hpa_whose_metrics_name_two_workloads_is_a_fault_of_both() -> None:
     both = [external(matchLabels={"workload": name}) for name in ("orders", "clicks")]
     sentence = (
         "workloads shop/clicks and shop/orders share the workers of Deployment shop/orders, which HPA shop/orders "
-        "scales: give each workload workers of its own"
+        "scales: give each workload a scale target of its own"
     )
     assert seen(hpa(metrics=both)) == {("shop/orders", FAULT): sentence, ("shop/clicks", FAULT): sentence}
 

@@ -105,7 +105,7 @@ def test_any_kind_with_a_scale_subresource_is_a_target_whose_workers_are_unknown
         ),
         pytest.param(
             "shop/twice",
-            "HPAs shop/twice-a and shop/twice-b both scale workload shop/twice: keep one of them",
+            "HPAs shop/twice-a and shop/twice-b scale workload shop/twice: write all their metrics into one HPA",
             id="two HPAs",
         ),
     ],
