@@ -27,6 +27,7 @@ OURS = [PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL, f"{RULES}min_workers"
 
 def test_annotations_of_other_programs_have_no_effect() -> None:
     assert parse({"kubectl.kubernetes.io/last-applied-configuration": "{}"}) == HpaAnnotations()
+    assert parse({"metrics-adapter/pause": "up", "example.com/backlog-adapter": "up"}) == HpaAnnotations()
     assert parse({}) == HpaAnnotations()
 
 
@@ -111,6 +112,12 @@ def test_an_invalid_annotation_is_ignored_and_reported_and_the_others_apply(key:
         ),
         pytest.param("backlog-adapter/rules.policy", "; did you mean backlog-adapter/policy?", id="a policy as a rule"),
         pytest.param("backlog-adapter/rules.pause_up_until_s", " is unknown", id="a hidden parameter"),
+        pytest.param("backlog-adapter.io/pause", "; did you mean backlog-adapter/pause?", id="a domain"),
+        pytest.param("backlogadapter/pause", "; did you mean backlog-adapter/pause?", id="a prefix without its hyphen"),
+        pytest.param(
+            "backlog_adapter/rules.min_workers", "; did you mean backlog-adapter/rules.min_workers?", id="an underscore"
+        ),
+        pytest.param("backlog-adapter.pause", "; expected backlog-adapter/pause,", id="no slash"),
         pytest.param("backlog-adapter/", "; expected backlog-adapter/pause,", id="no name"),
         pytest.param("backlog-adapter/rules.zzzzzzzz", " or backlog-adapter/rules.<parameter>", id="no such rule"),
     ],
