@@ -38,8 +38,7 @@ HINTS_ON_HISTORY = (
     unused_matches,
     globs,
     precedence.unread_sources,
-    precedence.shared_groups,
-    precedence.shared_series,
+    precedence.shared_inputs,
 )
 # A pause that has ended still holds in a history, and a report shows a lone price.
 HINTS = (*HINTS_ON_HISTORY, expired_times, lone_prices)

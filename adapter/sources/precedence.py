@@ -1,6 +1,6 @@
 """The sources that are read, and their precedence as a column of the samples of a workload."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -62,31 +62,26 @@ def unread_sources(config: Config) -> list[str]:
     return [Fault(("sources", name), text).sentence() for name in unread]
 
 
-def shared_groups(config: Config) -> list[str]:
-    """A sentence for each consumer group that two workloads read on one topic, probably after a copied entry."""
-    first: dict[tuple[str, str, str], int] = {}
-    text = "workloads[{}] reads this group and topic too, so both are sized for one backlog; correct one of them"
-    return [
-        Fault(("workloads", at, "read", number, "group"), text.format(other)).sentence()
-        for at, workload in enumerate(config.workloads)
-        for number, one in enumerate(workload.read)
-        if isinstance(one, KafkaReading)
-        and (other := min(first.setdefault((one.source, one.group, topic), at) for topic in one.topics)) != at
-    ]
-
-
-def shared_series(config: Config) -> list[str]:
-    """A sentence for each preset that two workloads read with the same labels."""
+def shared_inputs(config: Config) -> list[str]:
+    """A sentence for each entry of `read` whose records another workload reads too, probably a copied one."""
     first: dict[tuple[object, ...], int] = {}
-    text = "workloads[{}] reads the same series of this preset; correct the match of one of them"
     return [
-        Fault(("workloads", at, "read", number, "match"), text.format(other)).sentence()
+        Fault(("workloads", at, "read", number, name), f"workloads[{other}] reads {text}").sentence()
         for at, workload in enumerate(config.workloads)
         for number, one in enumerate(workload.read)
-        if isinstance(one, PrometheusReading)
-        and one.preset
-        and (other := first.setdefault((one.source, one.preset, *sorted(one.match.items())), at)) != at
+        for name, keys, text in _inputs(one)
+        if (other := min(first.setdefault(key, at) for key in keys)) != at
     ]
+
+
+def _inputs(one: AnyReading) -> Iterator[tuple[str, list[tuple[object, ...]], str]]:
+    """The setting that selects what an entry reads, each thing that it reads, and the message if another reads it."""
+    if isinstance(one, KafkaReading):
+        text = "this group and topic too, so both are sized for one backlog; correct one of them"
+        yield "group", [(one.source, one.group, topic) for topic in one.topics], text
+    if isinstance(one, PrometheusReading) and one.preset:
+        text = "the same series of this preset; correct the match of one of them"
+        yield "match", [(one.source, one.preset, *sorted(one.match.items()))], text
 
 
 def ranks(config: Config, source: str) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import pytest
 
 from adapter.config import parse
-from adapter.sources.precedence import shared_groups, shared_series, unread_sources
+from adapter.sources.precedence import shared_inputs, unread_sources
 
 SOURCES = """
 sources:
@@ -48,7 +48,7 @@ def test_a_group_that_two_workloads_read_on_one_topic_is_named(second: str, shar
     sources = "\n".join(f'  {name}: {{kind: kafka, bootstrap_servers: "{name}:9092"}}' for name in "ab")
     first = "{source: a, group: g, topics: [t]}, {source: a, group: g, topics: [t]}"
     workloads = f"workloads: [{{name: a, read: [{first}]}}, {{name: b, read: [{second}]}}]"
-    found = shared_groups(parse(f"sources:\n{sources}\n{workloads}\npipeline: {{checkpoint: /c}}", "c.yaml"))
+    found = shared_inputs(parse(f"sources:\n{sources}\n{workloads}\npipeline: {{checkpoint: /c}}", "c.yaml"))
 
     assert [sentence.partition(" reads")[0] for sentence in found] == [
         "workloads[1].read[0].group: workloads[0]"
@@ -68,7 +68,7 @@ def test_series_that_two_workloads_read_through_one_preset_are_named(second: str
     sources = 'sources: {p: {kind: prometheus, url: "http://p:9090"}}'
     first = "{source: p, preset: flink, match: {job_name: a, namespace: shop}}"
     workloads = f"workloads: [{{name: a, read: [{first}]}}, {{name: b, read: [{second}]}}]"
-    found = shared_series(parse(f"{sources}\n{workloads}\npipeline: {{checkpoint: /c}}", "c.yaml"))
+    found = shared_inputs(parse(f"{sources}\n{workloads}\npipeline: {{checkpoint: /c}}", "c.yaml"))
 
     text = "workloads[0] reads the same series of this preset; correct the match of one of them"
     assert found == [f"workloads[1].read[0].match: {text}"] * shared
