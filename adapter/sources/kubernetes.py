@@ -294,6 +294,7 @@ def _message(refused: RefusedError) -> str:
         return f"{refused}: the credentials are not accepted; renew the kubeconfig or the token of the service account"
     if refused.status == HTTPStatus.FORBIDDEN:
         of_scale = "allow get on it: add GROUP/RESOURCE to rbac.extraScaleTargets of the chart"
-        fix = of_scale if refused.path.endswith("/scale") else "allow list on it in the adapter's ClusterRole"
-        return f"{refused}: {fix}"
+        of_list, of_kinds = "allow list on it in the adapter's ClusterRole", "grant system:discovery to the adapter"
+        is_list = refused.path.startswith((_HPAS, "/apis/apps/"))
+        return f"{refused}: {of_scale if refused.path.endswith('/scale') else of_list if is_list else of_kinds}"
     return str(refused)

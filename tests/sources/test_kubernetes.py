@@ -283,6 +283,13 @@ def test_a_forbidden_scale_is_a_fault_of_its_workload_alone() -> None:
     assert found[("shop/orders", "workers")] == 3.0
 
 
+def test_a_forbidden_discovery_names_the_role_that_allows_it() -> None:
+    server = ApiServer()
+    server.answers["/apis/flink.example.org"] = {"status": 403, "reason": "Forbidden"}
+    expected = "/apis/flink.example.org: 403 Forbidden: grant system:discovery to the adapter"
+    assert seen(reader(server))[("shop/clicks", FAULT)] == f"HPA shop/clicks: {expected}"
+
+
 def test_a_scale_that_hangs_is_a_fault_of_its_workload_alone() -> None:
     server = ApiServer()
     server.answers[CLICKS_SCALE] = urllib3.exceptions.TimeoutError("Read timed out.")
