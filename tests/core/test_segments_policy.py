@@ -25,6 +25,12 @@ def test_the_size_is_segments_over_segments_per_worker(segments, per_worker, exp
     assert (size, keep_up, catch_up) == pytest.approx((expected, nan, nan), nan_ok=True)
 
 
+@pytest.mark.parametrize(("slots", "per_worker", "expected"), [(2, 1, 5), (2, 4, 3), (4, 1, 3)])
+def test_a_worker_reads_a_segment_in_each_of_its_slots(slots, per_worker, expected):
+    rules = {"slots_per_worker": slots, "segments_per_worker": per_worker}
+    assert wanted("segments", 3, 1000, partitions=10, **rules) == expected
+
+
 def test_s2_02_the_demo_has_32_readers_at_most():
     assert bounded(wanted("segments", 10, 1000, partitions=40), 10, max_workers=32) == (32, Bound.MAX)
 
