@@ -6,15 +6,17 @@ import numpy as np
 
 from adapter.core import gates
 from adapter.core.aggregation import first_largest, largest, pick, some
+from adapter.core.bounds import BOUNDS
 from adapter.core.clamps import BoundInputs, apply_bounds, bound_inputs_of
 from adapter.core.decision_input import DecisionInput, WorkloadStatus
 from adapter.core.policies.interface import Outlook, PolicyResult
-from adapter.core.policies.sizing import OUTLOOK, size
+from adapter.core.policies.sizing import OUTLOOK, policy_has, size
 from adapter.core.rates import Mask
 from adapter.core.reasons import REASONS, Reason
 from adapter.core.samples import Array, IntArray, first_known
 
 _INDEX = {reason: number for number, reason in enumerate(REASONS)}
+_CAPS = [number for number, bound in enumerate(BOUNDS) if bound.record.is_cap]
 _LEAST_LOAD_RATIO = 0.1
 _UNKNOWN = [_INDEX[reason] for reason in (Reason.NO_DATA, Reason.STALE, Reason.NO_WORKERS)]
 
@@ -62,7 +64,7 @@ def decide(inputs: DecisionInput) -> DecisionResult:
         stage=stage,
         others=others,
         gate=gate,
-        reason=_reason(inputs, gate, served, stage),
+        reason=_reason(inputs, gate, served, _is_idle(inputs, stage) & (unbounded < current) & ~np.isin(bound, _CAPS)),
         unbounded=unbounded,
         bound_inputs=bound_inputs,
         blocked_s=pick(inputs.blockers.blocked_s, stage),
@@ -155,12 +157,11 @@ def is_onward(status: WorkloadStatus, served: Array) -> Mask:
     return onward
 
 
-def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArray) -> IntArray:
-    """The closed gate, otherwise the result of the decision."""
+def _reason(inputs: DecisionInput, gate: IntArray, served: Array, idle: Mask) -> IntArray:
+    """The closed gate, otherwise the result of the decision. idle: where a scale-down follows from the missing load."""
     status = inputs.status
     current = status.current_workers
     overdue = is_onward(status, served) & ~status.hpa_off & (status.committed_age_s >= status.rules.not_enacted_after_s)
-    idle = _is_idle(inputs, stage)
     moved = np.select(
         [overdue, served > current, (served < current) & idle, served < current],
         [_INDEX[Reason.NOT_ENACTED], _INDEX[Reason.UP], _INDEX[Reason.IDLE], _INDEX[Reason.DOWN]],
@@ -170,6 +171,7 @@ def _reason(inputs: DecisionInput, gate: IntArray, served: Array, stage: IntArra
 
 
 def _is_idle(inputs: DecisionInput, stage: IntArray) -> Mask:
-    seen = inputs.policy_input
-    idle: Mask = (pick(seen.input_rate_records_per_s, stage) <= 0) & (pick(seen.backlog_records, stage) <= 0)
+    """Whether the policy sizes by the load, and there is no load."""
+    seen, by_load = inputs.policy_input, ~policy_has("follows_partitions", inputs.status.rules)
+    idle: Mask = by_load & (pick(seen.input_rate_records_per_s, stage) <= 0) & (pick(seen.backlog_records, stage) <= 0)
     return idle

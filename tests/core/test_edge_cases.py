@@ -67,6 +67,19 @@ def test_an_idle_job_goes_to_the_minimum_after_the_scale_down_window():
     assert [d.required_workers for d in decided.values() if d.reason == Reason.IDLE][-1] == 1
 
 
+@pytest.mark.parametrize(
+    ("policy", "signals", "target", "reason"),
+    [
+        pytest.param("varga", {}, 1, Reason.IDLE, id="the load is gone"),
+        pytest.param("netflix", {"max_workers": 5.0}, 5, Reason.DOWN, id="a bound prevents more, and the maximum fell"),
+        pytest.param("segments", {"partitions": 4.0}, 4, Reason.DOWN, id="the partitions became fewer"),
+    ],
+)
+def test_a_scale_down_is_idle_only_if_it_follows_from_the_missing_load(policy, signals, target, reason):
+    decided = last(always(600, throughput=0, **signals), book(policy=policy))
+    assert (decided.required_workers, decided.reason) == (target, reason)
+
+
 def test_an_idle_job_goes_to_0_only_if_the_minimum_is_0():
     assert closed(Fluid(lambda at_s: 0.0), 720, drain(min_workers=0))[-1].required_workers == 0
 

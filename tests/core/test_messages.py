@@ -517,7 +517,8 @@ def test_a_target_that_is_not_enacted_is_named_once():
 def test_an_idle_job_needs_no_partitions():
     ticks = [tick(at_s, job(**counts(22) | flow(at_s, 0), partitions=12)) for at_s in range(0, 61, 15)]
     assert sentence(last(ticks, book(policy="varga"))) == (
-        "Scaling down from 22 to 12 workers: no input and no backlog; only 12 partitions, so no more workers"
+        "Scaling down from 22 to 12 workers at 0 % utilization: backlog time 0.0 s, input 0/s, throughput 0/s; only 12 "
+        "partitions, so no more workers"
     )
 
 
