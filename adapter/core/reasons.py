@@ -60,11 +60,12 @@ def _stale(d: "Decision") -> str:
 
 
 def _in_flight(d: "Decision") -> str:
-    ready = ready_count(d)
-    if ready is not None and d.spec_workers is not None and ready >= d.spec_workers:
-        return (
-            f"{hold_prefix(d)}: more workers exist than the desired {count(d.spec_workers)}; waiting for them to stop"
-        )
+    desired = d.reference_workers
+    surplus = (ready_count(d) or 0.0) - (desired or 0.0)
+    if surplus > 0:
+        return f"{hold_prefix(d)}: more workers exist than the desired {count(desired)}; waiting for them to stop"
+    if surplus == 0:
+        return f"{hold_prefix(d)}: {ready_workers(d)}, but more or fewer exist; waiting until the desired number exists"
     return f"{hold_prefix(d)}: {ready_workers(d)}; waiting for the rest"
 
 

@@ -131,6 +131,11 @@ SENTENCES = {
         decision(Reason.IN_FLIGHT, spec_workers=12, required_workers=12),
         "Holding 12 workers: 10 of 12 workers are ready; waiting for the rest",
     ),
+    "ready, and more or fewer exist": (
+        decision(Reason.IN_FLIGHT),
+        "Holding 10 workers: 10 of 10 workers are ready, but more or fewer exist; waiting until the desired number "
+        "exists",
+    ),
     "on their way out": (
         decision(Reason.IN_FLIGHT, spec_workers=8),
         "Holding 10 workers: more workers exist than the desired 8; waiting for them to stop",
