@@ -37,9 +37,9 @@ def _window(d: "Decision") -> str:
 
 
 def _shrinks(d: "Decision") -> bool:
-    """Whether the policy wants fewer workers than there are."""
-    here = d.reference_workers
-    return d.wanted_workers is not None and here is not None and d.wanted_workers < here
+    """Whether the policy, or the target that a gate holds, wants fewer workers than there are."""
+    here, size = d.reference_workers, d.held_workers if d.reason.is_gate else d.wanted_workers
+    return size is not None and here is not None and size < here
 
 
 def _sink(d: "Decision") -> str:
@@ -139,8 +139,8 @@ class Bound(StrEnum):
     )
     PAUSE = BoundRecord(
         name="pause",
-        description="a pause blocks this direction",
-        sentence=lambda d: "; a pause blocks this direction",
+        description="a pause blocks scale-ups, or blocks scale-downs",
+        sentence=lambda d: f"; a pause blocks scale-{'down' if _shrinks(d) else 'up'}s",
         lifted_by={"workload_status.no_up": 0, "workload_status.no_down": 0},
     )
     FAILOVER = BoundRecord(

@@ -117,7 +117,10 @@ class Reason(StrEnum):
     PAUSED = ReasonRecord(
         name="Paused",
         description="a pause is active: the target is held",
-        sentence=_holding("scaling is paused; remove the pause to resume"),
+        sentence=_holding(
+            "scaling is paused; to resume, remove the HPA's annotation backlog-adapter/pause, or `pause` in the "
+            "configuration"
+        ),
         opens="when the pause ends or is removed",
         opened_by={"gate_inputs.paused": 0, "workload_status.no_up": 0, "workload_status.no_down": 0},
         holds_without_samples=True,

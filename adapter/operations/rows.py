@@ -29,7 +29,7 @@ class TextSection:
 
 def render(sentence: str, sections: Iterable[TextSection]) -> list[str]:
     """The sentence, then every section, at most COLUMNS wide."""
-    found = wrap(sentence, COLUMNS)
+    found = _wrapped(sentence)
     for section in sections:
         if section.rows:
             found += ["", section.title, *_lines(section.rows)]
@@ -43,4 +43,9 @@ def _lines(rows: tuple[Row, ...]) -> Iterable[str]:
         mark = _MARK if row.marked else " " * len(_MARK)
         head = f"{mark}{row.name:<{name}}  {row.value:<{value}}  "
         text = (head + row.note).rstrip()
-        yield from wrap(text, COLUMNS, subsequent_indent=" " * (len(head) if row.note else name + 4))
+        yield from _wrapped(text, " " * (len(head) if row.note else name + 4))
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """The text in lines. A hyphen ends no line, because it may be a part of a name that a user copies."""
+    return wrap(text, COLUMNS, subsequent_indent=indent, break_on_hyphens=False)

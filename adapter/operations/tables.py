@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from adapter.core import clamps, gates
 from adapter.core.clamps import Clamp
@@ -87,8 +88,19 @@ def _rule(recorded: RecordedDecision, name: str) -> str:
 
 
 def _pause_text(recorded: RecordedDecision) -> str:
-    up, down = (recorded.number(f"workload_status.{name}") for name in ("no_up", "no_down"))
-    return f"scale-ups paused: {yes_or_no(up)}, scale-downs paused: {yes_or_no(down)}"
+    up, down = (_pause_origin(recorded, direction) for direction in ("up", "down"))
+    return f"scale-ups and scale-downs {up}" if up == down else f"scale-ups {up}, scale-downs {down}"
+
+
+def _pause_origin(recorded: RecordedDecision, direction: str) -> str:
+    """Who pauses a direction, and until when. A record does not have the end of an annotation."""
+    if recorded.number(f"workload_status.no_{direction}") != 1:
+        return "are not paused"
+    until_s = recorded.rule(f"pause_{direction}_until_s")  # 0 without a pause, None without an end
+    if until_s is not None and until_s <= recorded.decision.at_s:
+        return "are paused by the annotation backlog-adapter/pause of the HPA"
+    end = "without an end" if until_s is None else f"until {datetime.fromtimestamp(until_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"are paused by `pause` in the configuration {end}"
 
 
 def _mask(text: str, name: str) -> InputText:

@@ -41,8 +41,12 @@ SHORT = {"short_backlog_time_s": 10.0, "keep_behind_s": 0.0}
 RATES = "backlog time 0.0 s, input 1 000/s, throughput 1 000/s"
 TERMS = "the load needs 20 workers: 15.0 to keep up plus 5.0 to catch up"
 
+PAUSED = (
+    "scaling is paused; to resume, remove the HPA's annotation backlog-adapter/pause, or `pause` in the configuration"
+)
+
 SENTENCES = {
-    "paused": (decision(Reason.PAUSED), "Holding 10 workers: scaling is paused; remove the pause to resume"),
+    "paused": (decision(Reason.PAUSED), f"Holding 10 workers: {PAUSED}"),
     "excluded": (
         decision(Reason.EXCLUDED),
         "Holding 10 workers: an excluded period is active; wait for its end or change excluded_periods",
@@ -108,8 +112,7 @@ SENTENCES = {
     ),
     "S2-18 paused, and the segments are missing": (
         decision(Reason.PAUSED, policy="segments", partitions_age_s=195.0, sample_age_s=195.0),
-        "Holding 10 workers: scaling is paused; remove the pause to resume; the partitions were last counted "
-        "195 s ago: check the source that counts them",
+        f"Holding 10 workers: {PAUSED}; the partitions were last counted 195 s ago: check the source that counts them",
     ),
     "all samples are missing": (
         decision(Reason.EXPIRED, required_workers=None, partitions_age_s=195.0, sample_age_s=195.0),
@@ -478,7 +481,7 @@ CUTS = {
     Bound.WINDOW: "; the load needed 14 workers within down_window_s",
     Bound.LATCH: "; it replaces the target of 15 workers, decided 5 min ago, which the HPA has not enacted",
     Bound.MINUTE: "; dataflow decides once a minute",
-    Bound.PAUSE: "; a pause blocks this direction",
+    Bound.PAUSE: "; a pause blocks scale-ups",
     Bound.FAILOVER: "; no scale-down while a failover is active",
     Bound.EXPECTED: "; no scale-down before the expected event ends",
     Bound.MISSING_METRICS: "; no scale-down yet: a stage is missing or partitions became fewer, check the metrics",
@@ -525,6 +528,12 @@ def test_an_idle_job_needs_no_partitions():
         "Scaling down from 22 to 12 workers at 0 % utilization: backlog time 0.0 s, input 0/s, throughput 0/s; only 12 "
         "partitions, so no more workers"
     )
+
+
+@pytest.mark.parametrize(("held", "direction"), [(8, "scale-downs"), (12, "scale-ups")])
+def test_a_pause_names_the_direction_in_which_a_gate_holds_the_target(held, direction):
+    text = sentence(decision(Reason.STALE, sample_age_s=15.0, held_workers=held, bound=Bound.PAUSE))
+    assert text.endswith(f"; a pause blocks {direction}")
 
 
 def test_memory_that_requires_more_than_the_maximum_is_named():

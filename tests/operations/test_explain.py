@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -53,6 +53,22 @@ def test_the_deciding_gate_is_marked_with_what_opens_it():
     assert "the gate opens " in changing
     assert "when the pause ends or is removed" in changing
     assert "NotRunning would hold it" in changing
+
+
+@pytest.mark.parametrize(
+    ("signals", "rules", "expected"),
+    [
+        ({"pause_up": 1.0, "pause_down": 1.0}, {}, "scale-ups and scale-downs are paused by the annotation "
+         "backlog-adapter/pause of the HPA"),
+        ({}, {"pause_up_until_s": inf}, "scale-ups are paused by `pause` in the configuration without an end, "
+         "scale-downs are not paused"),
+        ({"pause_up": 1.0}, {"pause_up_until_s": 300.0, "pause_down_until_s": 7200.0}, "scale-ups are paused by the "
+         "annotation backlog-adapter/pause of the HPA, scale-downs are paused by `pause` in the configuration until "
+         "1970-01-01T02:00:00Z"),
+    ],
+)  # fmt: skip
+def test_a_pause_has_its_origin_and_its_end(signals, rules, expected):
+    assert expected in " ".join(section(growing(signals, **rules), "Gates").split())
 
 
 def test_a_workload_without_any_sample_has_unknown_workers_and_no_number():
