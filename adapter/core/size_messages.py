@@ -78,11 +78,11 @@ def scale_down(d: "Decision") -> str:
     """Why fewer workers are enough."""
     if policy_of(d.policy).follows_partitions:
         return f"{_scaling(d)}{_utilization(d)}: {_by_partitions(d)}"
-    spare = d.utilization_ratio is None and not d.bound.record.is_cap
-    room = "; fewer workers are expected to keep up" if spare else ""
+    expected = "; fewer workers are expected to keep up" if d.utilization_ratio is None else ""
+    room = "; a smaller size is tried, to learn the capacity" if tries_smaller_size(d) else expected
     same = d.change_workers is not None and d.change_workers == d.required_workers
     change = f"; {_change(d)}" if same and (d.change_behind_s or 0) >= 1 else ""
-    return f"{_scaling(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{room}{change}"
+    return f"{_scaling(d)}{_utilization(d)}: {_load(d)}{_capacity(d)}{'' if d.bound.record.is_cap else room}{change}"
 
 
 def _by_partitions(d: "Decision") -> str:
@@ -160,6 +160,11 @@ def _why_no_scale_up(d: "Decision") -> str:
 def _is_capacity_unknown(d: "Decision") -> bool:
     """Whether a policy with an outlook expects nothing, because it does not know the capacity."""
     return d.calm is not None and d.keep_behind_s is None
+
+
+def tries_smaller_size(d: "Decision") -> bool:
+    """Whether the load is not known to need fewer workers, and the policy tries them."""
+    return _is_capacity_unknown(d) and (d.needed_workers or 0.0) < min(d.keep_up_workers or 0.0, d.workers or 0.0)
 
 
 def _expected_backlog(d: "Decision") -> str:

@@ -16,7 +16,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import MEANINGS, Rules
 from adapter.core.samples import first_known
 from adapter.core.signals import HORIZON_S
-from adapter.core.size_messages import why_unchanged
+from adapter.core.size_messages import tries_smaller_size, why_unchanged
 from adapter.core.stops import LEAST_RESCALES
 from adapter.operations.number_text import ago, exact, number, time_text, title, with_unit
 from adapter.operations.recorded_decision import RecordedDecision, known
@@ -103,7 +103,13 @@ def terms(recorded: RecordedDecision) -> TextSection:
         "wanted": policy_result.wanted_workers,
         "scale-down window": first_known(recorded.result.bound_inputs.window_workers, peak),
     }
-    notes = {"needed": _rounding(recorded), "wanted": _hold_text(recorded), "scale-down window": "no fewer workers"}
+    tried = "or fewer: a smaller size is tried, because only a lower bound of the capacity is known"
+    notes = {
+        "to keep up": tried if tries_smaller_size(recorded.decision) else "",
+        "needed": _rounding(recorded),
+        "wanted": _hold_text(recorded),
+        "scale-down window": "the target is not lower",
+    }
     rows = [
         Row(name=name, value=_size(known(size)), note=notes.get(name, ""))
         for name, size in sizes.items()

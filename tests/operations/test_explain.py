@@ -297,6 +297,14 @@ def test_the_outlook_has_a_second_size_only_if_the_policy_considers_one(throughp
     assert re.findall(r"with (\d+) workers", section(record, "Terms")) == sizes
 
 
+def test_a_size_that_is_tried_is_below_the_one_that_is_known_to_keep_up():
+    record = record_of(steady(600, throughput=550, partitions=12, **counts(6)), book(policy="drain"))
+    terms = section(record, "Terms")
+    assert re.search(r"to keep up +7.50 +or fewer: a smaller size is tried", terms)
+    assert re.search(r"needed +4 +rounded down from 5", terms)
+    assert record.sentence.endswith(", capacity unknown; a smaller size is tried, to learn the capacity")
+
+
 def test_unknown_columns_of_a_record_are_ignored():
     record = growing()
     assert lines(explain(replace(record, record={**record.record, "policy_input.mood": 1.0}))) == lines(explain(record))
