@@ -156,7 +156,7 @@ def _cause(error: yaml.YAMLError) -> str:
 
 
 def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
-    """YAML features that a configuration does not support: tags, duplicate keys, recursive aliases."""
+    """YAML features that a configuration does not support: tags, duplicate keys, late merges, recursive aliases."""
     if id(node) in above:
         yield Fault(path, "contains itself through an alias")
     if id(node) in seen:
@@ -178,6 +178,9 @@ def _invalid_keys(node: yaml.MappingNode, path: Path) -> Iterator[Fault]:
             yield Fault(path, f"expected text as the key in line {line}, got a list or mapping")
         elif key.value in first:
             yield Fault((*path, key.value), f"is set twice, in lines {first[key.value]} and {line}; remove one")
+        elif key.tag == _MERGE and first:
+            text = "helm lets a merge replace the settings above it; write it as the first one of its mapping"
+            yield Fault((*path, key.value), f"{text} (line {line})")
         else:
             first[key.value] = line
 

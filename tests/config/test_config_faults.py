@@ -66,6 +66,9 @@ def kafka(settings: str) -> str:
             ["merges (<<) add more than 1000000 keys; write the settings out"],
             id="merges that multiply",
         ),
+        pytest.param(
+            "a: {k: 1, <<: {m: 1}}", ['a["<<"]: helm lets a merge replace the settings above it'], id="a merge late"
+        ),
         pytest.param("a: !!python/name:os.system x", ["a: has the tag"], id="a tag"),
         pytest.param("a: !!int ''", ["is not YAML"], id="a number that is none"),
         pytest.param(
