@@ -13,7 +13,7 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.config import Check, Config
-from adapter.config.settings import expired_times, globs, lone_prices, unused_matches, unused_parameters
+from adapter.config.settings import globs, lone_prices, long_targets, unlikely_times, unused_matches, unused_parameters
 from adapter.core.messages import sentence
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import StreamingJob
@@ -36,12 +36,13 @@ HINTS_ON_HISTORY = (
     kafka.hints,
     unused_parameters,
     unused_matches,
+    long_targets,
     globs,
     precedence.unread_sources,
     precedence.shared_inputs,
 )
 # A pause that has ended still holds in a history, and a report shows a lone price.
-HINTS = (*HINTS_ON_HISTORY, expired_times, lone_prices)
+HINTS = (*HINTS_ON_HISTORY, unlikely_times, lone_prices)
 
 log = structlog.get_logger(__name__)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
 TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
+_TARGET, _LONG_TARGET_S = "backlog_time_target_s", 10_000
 # Price -> the warning if the other one is unset.
 _PRICES = {
     "worker_hour_price": "changes no size without late_minute_price; set both, or use backtest --price for a report",
@@ -170,8 +171,8 @@ def globs(config: "Config") -> list[str]:
     return [Fault(path, hint).sentence() for path, pattern in patterns if pattern and (hint := glob_hint(pattern))]
 
 
-def expired_times(config: "Config") -> list[str]:
-    """A sentence for each pause and event that has ended, because its author may expect an effect."""
+def unlikely_times(config: "Config") -> list[str]:
+    """A sentence for each pause that has ended, and each event that has ended or is more than a year away."""
     entries: list[tuple[Path, Config | Workload | Fleet]] = [
         ((), config),
         *((("workloads", at), workload) for at, workload in enumerate(config.workloads)),
@@ -180,14 +181,25 @@ def expired_times(config: "Config") -> list[str]:
     no_pause = "scaling is not paused; remove the pause, or set a later end"
     no_event = "the event has no effect; remove it, or correct its times"
     pauses = (((*path, "pause", "until"), one.pause.until, no_pause) for path, one in entries if one.pause)
-    events = (
-        ((*path, "expected", at, "to"), event.to, no_event)
-        for path, one in entries
-        for at, event in enumerate(one.expected or ())
-    )
-    now = datetime.now(UTC)
-    ended = ((path, text) for path, end, text in chain(pauses, events) if end is not None and end <= now)
-    return [Fault(path, f"is in the past, so {text}").sentence() for path, text in ended]
+    events = [((*path, "expected", at), event) for path, one in entries for at, event in enumerate(one.expected or ())]
+    now, ends = datetime.now(UTC), chain(pauses, (((*path, "to"), event.to, no_event) for path, event in events))
+    found = [Fault(path, f"is in the past, so {text}") for path, end, text in ends if end is not None and end <= now]
+    far = (path for path, event in events if event.begin > now + timedelta(days=366))
+    found += [Fault((*path, "from"), "is more than a year away; check the year") for path in far]
+    return [fault.sentence() for fault in found]
+
+
+def long_targets(config: "Config") -> list[str]:
+    """A sentence for each target that may be in milliseconds: it takes hours, but no whole number of them."""
+    sources = rule_sources(config)
+    entries = (*sources.workloads, *sources.fleets)
+    layers = (sources.shared, *(each.own for each in entries), *(each.own for each in sources.matches))
+    targets = {(*layer.path, _TARGET): layer.settings.get(_TARGET) or 0 for layer in layers}
+    return [
+        Fault(path, f"is {target_s / 3600:.1f} h; if {target_s:g} is in ms, write {target_s / 1000:g}").sentence()
+        for path, target_s in targets.items()
+        if target_s >= _LONG_TARGET_S and target_s % 3600
+    ]
 
 
 def rule_book(config: "Config") -> RuleBook:

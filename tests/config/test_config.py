@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,14 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import expired_times, globs, lone_prices, unused_matches, unused_parameters
+from adapter.config.settings import (
+    globs,
+    lone_prices,
+    long_targets,
+    unlikely_times,
+    unused_matches,
+    unused_parameters,
+)
 from adapter.core.periods import Event, Period
 from adapter.core.rules import POLICIES, Rules
 from adapter.errors import ConfigError
@@ -449,7 +456,7 @@ def test_a_price_without_the_other_one_is_named(shared: str, own: str, lone: lis
 )
 def test_a_pause_that_has_ended_is_named(pause: str, ended: bool, part: str, entry: str):
     sources = 'sources: {kafka: {kind: kafka, bootstrap_servers: "a:9092"}}\npipeline: {checkpoint: /c}'
-    found = expired_times(parse(f"{sources}\n{part}: [{{name: a, {entry}, pause: {pause}}}]", "c.yaml"))
+    found = unlikely_times(parse(f"{sources}\n{part}: [{{name: a, {entry}, pause: {pause}}}]", "c.yaml"))
 
     text = "is in the past, so scaling is not paused; remove the pause, or set a later end"
     assert found == [f"{part}[0].pause.until: {text}"] * ended
@@ -488,14 +495,27 @@ def test_a_pause_of_the_file_is_that_of_workloads_without_their_own():
     assert (scores.pause_up_until_s, scores.pause_down_until_s) == (0.0, 32_474_800_800.0)
 
 
-@pytest.mark.parametrize(("year", "ended"), [(2025, True), (2125, False)])
-@pytest.mark.parametrize(("indent", "path"), [("", "expected[0].to"), ("    ", "workloads[0].expected[0].to")])
-def test_an_event_that_has_ended_is_named(year: int, ended: bool, indent: str, path: str):
-    event = f"{indent}expected: [{{from: {year}-11-27T18:00:00Z, to: {year}-11-27T23:00:00Z, times: 1.5}}]\n"
-    at = SOUND.index("  - {name: scores") if indent else len(SOUND)
-    found = expired_times(parse(SOUND[:at] + event + SOUND[at:], "c.yaml"))
+ENDED = "to: is in the past, so the event has no effect; remove it, or correct its times"
 
-    assert found == [f"{path}: is in the past, so the event has no effect; remove it, or correct its times"] * ended
+
+@pytest.mark.parametrize(
+    ("days", "fault"), [(-30, ENDED), (300, None), (400, "from: is more than a year away; check the year")]
+)
+@pytest.mark.parametrize(("indent", "path"), [("", "expected[0]"), ("    ", "workloads[0].expected[0]")])
+def test_an_event_that_has_ended_or_is_far_away_is_named(days: int, fault: str | None, indent: str, path: str):
+    day = (datetime.now(UTC) + timedelta(days=days)).date()
+    event = f"{indent}expected: [{{from: {day}T18:00:00Z, to: {day}T23:00:00Z, times: 1.5}}]\n"
+    at = SOUND.index("  - {name: scores") if indent else len(SOUND)
+    found = unlikely_times(parse(SOUND[:at] + event + SOUND[at:], "c.yaml"))
+
+    assert found == ([] if fault is None else [f"{path}.{fault}"])
+
+
+@pytest.mark.parametrize(("target_s", "named"), [(60, False), (60_000, True), (36_000, False)])
+def test_a_target_that_looks_like_milliseconds_is_named(target_s: int, named: bool):
+    text = SOUND.replace("max_workers: 12", f"backlog_time_target_s: {target_s}")
+    expected = "workloads[0].rules.backlog_time_target_s: is 16.7 h; if 60000 is in ms, write 60"
+    assert long_targets(parse(text, "c.yaml")) == [expected] * named
 
 
 def test_equal_rules_are_one_object():
