@@ -33,7 +33,7 @@ class BoundRecord:
 def _window(d: "Decision") -> str:
     if policy_of(d.policy).waits_until_warm and d.window_workers == d.reference_workers:
         return "; not scaling down yet: the saving has not yet covered the cost of a rescale"
-    return f"; the load needed {workers(d.window_workers)} within down_window_s"
+    return f"; no smaller size yet: the load needed {workers(d.window_workers)} within down_window_s"
 
 
 def _shrinks(d: "Decision") -> bool:
@@ -55,7 +55,7 @@ def _hot_partition_sentence(d: "Decision") -> str:
 
 def _trial(d: "Decision") -> str:
     behind = f"the job is behind at {share(d.utilization_ratio)} utilization"
-    return f"; {behind}: more workers may not help, only the smallest step is tried"
+    return f"; {behind}: more workers may not help, so only the smallest step is tried"
 
 
 def _latch(d: "Decision") -> str:
@@ -64,12 +64,12 @@ def _latch(d: "Decision") -> str:
     decided = f"decided {soon(d.committed_age_s)} ago"
     if d.required_workers == d.held_workers:
         return f"; waiting for the HPA to enact the target of {workers(d.held_workers)}, {decided}"
-    return f"; it replaces the target of {workers(d.held_workers)}, {decided}, which the HPA has not enacted"
+    return f"; this replaces the target of {workers(d.held_workers)}, {decided}, which the HPA has not enacted"
 
 
 def _cooldown(d: "Decision") -> str:
     if d.is_stop_newer and not _shrinks(d):  # a stop delays no scale-down
-        return f"; in cooldown, {soon(d.stopped_age_s)} after processing stood still"
+        return f"; in cooldown, because nothing was processed until {soon(d.stopped_age_s)} ago"
     return f"; in cooldown, {soon(d.spec_changed_age_s)} after the last change"
 
 
@@ -97,7 +97,7 @@ def _partition_count(d: "Decision") -> str:
 
 def _memory(d: "Decision") -> str:
     least = "at least " if d.min_workers == d.max_workers else ""  # the maximum may be too low for the memory
-    return f"; the memory for {_partition_count(d)} requires {least}{workers(d.min_workers)}"
+    return f"; max_partitions_per_worker requires {least}{workers(d.min_workers)} for {_partition_count(d)}"
 
 
 class Bound(StrEnum):
@@ -195,7 +195,7 @@ class Bound(StrEnum):
     BUDGET = BoundRecord(
         name="pause budget",
         description="scale-downs have stopped the job for pause_budget_ratio of a day",
-        sentence=lambda d: "; scale-downs have used up pause_budget_ratio for one day",
+        sentence=lambda d: "; no scale-down yet: the pauses of earlier ones have used up pause_budget_ratio",
         lifted_by={"workload_status.budget_s": inf},
     )
     TRIAL = BoundRecord(

@@ -65,7 +65,7 @@ def _in_flight(d: "Decision") -> str:
     if surplus > 0:
         return f"{hold_prefix(d)}: more workers exist than the desired {count(desired)}; waiting for them to stop"
     if surplus == 0:
-        return f"{hold_prefix(d)}: {ready_workers(d)}, but more or fewer exist; waiting until the desired number exists"
+        return f"{hold_prefix(d)}: {ready_workers(d)}, but more or fewer exist; waiting for exactly {count(desired)}"
     return f"{hold_prefix(d)}: {ready_workers(d)}; waiting for the rest"
 
 
@@ -83,14 +83,14 @@ def _stuck(d: "Decision") -> str:
 
 
 def _settling(d: "Decision") -> str:
-    event = "processing last stood still" if d.is_stop_newer else "replicas changed"
+    event = "nothing was processed until" if d.is_stop_newer else "replicas changed"
     return f"{hold_prefix(d)}: {event} {seconds(d.changed_age_s)} ago; waiting for stable rates"
 
 
 def _not_enacted(d: "Decision") -> str:
     target = d.required_workers if d.held_workers is None else d.held_workers
-    late = f"The target of {workers(target)} is not enacted after {soon(d.committed_age_s)}"
-    check = "check the HPA's maxReplicas, tolerance, behavior, and quota"
+    late = f"The target of {workers(target)} has not been enacted for {soon(d.committed_age_s)}"
+    check = "check the HPA's maxReplicas, tolerance and behavior, and the quota"
     return f"{late}: the scale target has {count(d.reference_workers)}; {check}"
 
 
@@ -160,7 +160,9 @@ class Reason(StrEnum):
     NO_WORKERS = ReasonRecord(
         name="WorkersUnknown",
         description="the number of workers is unknown: the target is held",
-        sentence=_holding("the number of workers is unknown; check the HPA and its target, or the source of replicas"),
+        sentence=_holding(
+            "the number of workers is unknown; check the HPA and its scale target, or the source that counts them"
+        ),
         opens="when the number of workers is known again",
         opened_by={"gate_inputs.workers_age_s": 0},
         needs_attention=True,
@@ -176,9 +178,7 @@ class Reason(StrEnum):
     FAILURES = ReasonRecord(
         name="RecentFailures",
         description="the job failed max_failures times, at most failures_window_s apart: the target is held",
-        sentence=lambda d: (
-            f"{hold_prefix(d)}: the job fails (recent restarts: {count(d.restarts)}); fix the cause of the failures"
-        ),
+        sentence=lambda d: f"{hold_prefix(d)}: the job had {counted(d.restarts, 'recent failure')}; fix their cause",
         opens="failures_window_s after the last failure",
         opened_by={"gate_inputs.failures": 0},
         needs_attention=True,

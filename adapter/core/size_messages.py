@@ -71,7 +71,7 @@ def _full_stage(d: "Decision") -> str:
     if not d.full_stage or behind:
         return ""
     load = share(d.load_ratio)
-    return f"stage {d.bottleneck} needs {load} of its busy time; the load needs {workers(d.wanted_workers)}"
+    return f"stage {d.bottleneck} would have to be busy {load} of the time; the load needs {workers(d.wanted_workers)}"
 
 
 def scale_down(d: "Decision") -> str:
@@ -135,7 +135,8 @@ def why_unchanged(d: "Decision") -> str:
     if (d.needed_workers or 0.0) > (d.reference_workers or 0.0):
         return _why_no_scale_up(d)
     if d.blocking_rise_records_per_s is not None:
-        return f"the input may rise by {rate(d.blocking_rise_records_per_s)} before a scale-up can take effect"
+        rise = rate(d.blocking_rise_records_per_s)
+        return f"no scale-down, because the input may rise by {rise} before a scale-up can take effect"
     if d.calm == 0:
         is_short = (d.backlog_time_s or 0.0) < (d.short_backlog_time_s or 0.0)
         return (
@@ -148,9 +149,9 @@ def why_unchanged(d: "Decision") -> str:
 
 def _why_no_scale_up(d: "Decision") -> str:
     if d.in_step:
-        return "no scale-up before the next tick shows the whole step of the input"
+        return "no scale-up until the step of the input has ended"
     if _is_below_capacity(d):
-        return f"no scale-up yet, because {workers(d.reference_workers)} can process more"
+        return f"no scale-up yet, because {workers(d.reference_workers)} could process more"
     if _is_capacity_unknown(d):
         return "no scale-up while the capacity is unknown and no backlog requires it"
     course = "stays" if (d.keep_behind_s or 0.0) <= (d.backlog_time_target_s or 0.0) else "falls"

@@ -62,7 +62,7 @@ def lines(explanation: Explanation, *more: TextSection) -> list[str]:
 
 
 def _gate_row(gate: Gate) -> Row:
-    state = "closed" if gate.decided else "closed too" if gate.closed else "passed"
+    state = "closed" if gate.decided else "also closed" if gate.closed else "passed"
     return Row(name=gate.name, value=state, note=gate.numbers, marked=gate.decided)
 
 

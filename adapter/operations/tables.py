@@ -136,7 +136,7 @@ def _readiness_text(recorded: RecordedDecision) -> str:
 
 def _settling_text(recorded: RecordedDecision) -> str:
     settles_s = with_unit("settle_s", known(gates.settle_s(recorded.inputs.gate_inputs.rules)))
-    changed = f"last change or stop {ago(recorded.number('gate_inputs.changed_age_s'))}"
+    changed = f"last change or stop: {ago(recorded.number('gate_inputs.changed_age_s'))}"
     return _with_excess_input(f"{changed}, settling {settles_s}, {_rule(recorded, 'rate_window_s')}", recorded)
 
 
@@ -162,7 +162,7 @@ _INPUT_TEXTS: tuple[InputText, ...] = (
     _failure_text,
     _readiness_text,
     _readiness_text,
-    _mask("a backlog waits and nothing moves", "gate_inputs.nothing_moves"),
+    _mask("a backlog waits and nothing is processed", "gate_inputs.nothing_moves"),
     _settling_text,
     _rates_text,
     _mask("the backlog jumped more than the input explains", "gate_inputs.discontinuous"),

@@ -486,7 +486,7 @@ def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_f
 def test_removed_workers_that_still_exist_do_not_start():
     stopping = [tick(at_s, job(**counts(8) | flow(at_s) | {"workers": 10.0})) for at_s in range(75, 106, 15)]
     assert sentence(last([*always(60), *stopping])) == (
-        "Holding 8 workers: more workers exist than the desired 8; waiting for them to stop"
+        "Holding 8 workers: 8 of 8 workers are ready, but more or fewer exist; waiting for exactly 8"
     )
 
 
@@ -605,7 +605,7 @@ def test_after_a_stop_a_job_behind_at_low_utilization_gets_no_worker_until_it_is
     assert late[: len(cooling)] == cooling
     assert {d.required_workers for d in cooling} == {10}
     assert (cooling[-1].at_s, late[len(cooling)].required_workers) == (915, 12)
-    assert "in cooldown, 5 min after processing stood still" in sentence(cooling[-1])
+    assert "in cooldown, because nothing was processed until 5 min ago" in sentence(cooling[-1])
 
 
 def test_the_cooldown_of_a_scale_down_is_named_by_the_last_change_also_after_a_stop():
@@ -715,7 +715,7 @@ def test_a_target_that_is_not_enacted_names_what_to_check():
     running = Fluid(lambda at_s: 900.0 if at_s < 120 else 1100.0)
     decided = closed(running, 1200, drain(max_workers=12), follows=lambda at_s: False)
     assert decided[-1].reason == Reason.NOT_ENACTED
-    assert "maxReplicas, tolerance, behavior, and quota" in sentence(decided[-1])
+    assert "maxReplicas, tolerance and behavior, and the quota" in sentence(decided[-1])
 
 
 def without_workers(**signals):
@@ -924,7 +924,7 @@ def test_a_scale_up_that_only_a_bound_requires_names_no_smaller_size():
     decision = last(always(30, throughput=700, partitions=120.0), drain(max_partitions_per_worker=5))
     assert sentence(decision) == (
         "Scaling up from 10 to 24 workers: backlog time 0.0 s, input 700/s, throughput 700/s, capacity 1 000/s "
-        "(configured); the memory for 120 partitions requires 24 workers"
+        "(configured); max_partitions_per_worker requires 24 workers for 120 partitions"
     )
 
 

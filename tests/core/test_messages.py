@@ -120,7 +120,8 @@ SENTENCES = {
     ),
     "workers unknown": (
         decision(Reason.NO_WORKERS, required_workers=None),
-        "No target yet: the number of workers is unknown; check the HPA and its target, or the source of replicas",
+        "No target yet: the number of workers is unknown; check the HPA and its scale target, or the source that "
+        "counts them",
     ),
     "not running": (
         decision(Reason.NOT_RUNNING),
@@ -128,7 +129,7 @@ SENTENCES = {
     ),
     "S4-09 failures": (
         decision(Reason.FAILURES, restarts=3),
-        "Holding 10 workers: the job fails (recent restarts: 3); fix the cause of the failures",
+        "Holding 10 workers: the job had 3 recent failures; fix their cause",
     ),
     "in flight": (
         decision(Reason.IN_FLIGHT, spec_workers=12, required_workers=12),
@@ -136,8 +137,7 @@ SENTENCES = {
     ),
     "ready, and more or fewer exist": (
         decision(Reason.IN_FLIGHT),
-        "Holding 10 workers: 10 of 10 workers are ready, but more or fewer exist; waiting until the desired number "
-        "exists",
+        "Holding 10 workers: 10 of 10 workers are ready, but more or fewer exist; waiting for exactly 10",
     ),
     "on their way out": (
         decision(Reason.IN_FLIGHT, spec_workers=8),
@@ -154,7 +154,7 @@ SENTENCES = {
     ),
     "settling after a stop": (
         decision(Reason.SETTLING, changed_age_s=30.0, stopped_age_s=30.0),
-        "Holding 10 workers: processing last stood still 30 s ago; waiting for stable rates",
+        "Holding 10 workers: nothing was processed until 30 s ago; waiting for stable rates",
     ),
     "discontinuity": (
         decision(Reason.DISCONTINUITY, backlog_records=1e6),
@@ -166,8 +166,8 @@ SENTENCES = {
     ),
     "not enacted": (
         decision(Reason.NOT_ENACTED, spec_workers=12, required_workers=20, held_workers=20, committed_age_s=900.0),
-        "The target of 20 workers is not enacted after 15 min: the scale target has 12; check the HPA's "
-        "maxReplicas, tolerance, behavior, and quota",
+        "The target of 20 workers has not been enacted for 15 min: the scale target has 12; check the HPA's "
+        "maxReplicas, tolerance and behavior, and the quota",
     ),
     "up": (
         decision(Reason.UP, **BEHIND),
@@ -336,7 +336,7 @@ SENTENCES = {
     "hold within a step of the input": (
         decision(Reason.HOLD, **DRAIN | SAME, in_step=1.0),
         f"Holding 12 workers: {RATES}; a backlog time of at most 140 s is expected within 15 min. 16 would "
-        "restore headroom; no scale-up before the next tick shows the whole step of the input",
+        "restore headroom; no scale-up until the step of the input has ended",
     ),
     "hold within a step of the input, of which no end is in sight": (
         decision(Reason.HOLD, **DRAIN | SAME | {"keep_behind_s": 86_400.0}, max_workers=12, in_step=1.0),
@@ -354,7 +354,8 @@ SENTENCES = {
             needed_workers=4,
             blocking_rise_records_per_s=75.0,
         ),
-        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 4 would be enough; the input may rise by "
+        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min. 4 would be enough; no "
+        "scale-down, because the input may rise by "
         "75/s before a scale-up can take effect",
     ),
     "hold without headroom": (
@@ -400,7 +401,7 @@ SENTENCES = {
             **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0} | SAME,
         ),
         f"Holding 12 workers: {RATES}, capacity 1 200/s; at this throughput the backlog time would reach 33 min "
-        "in 50 min. 16 would restore headroom; no scale-up yet, because 12 workers can process more",
+        "in 50 min. 16 would restore headroom; no scale-up yet, because 12 workers could process more",
     ),
     "hold of a down at a throughput below the capacity": (
         decision(
@@ -435,7 +436,8 @@ SENTENCES = {
     ),
     "hold of a down that a bound took back": (
         decision(Reason.HOLD, **CALM, wanted_workers=7, bound=Bound.WINDOW, window_workers=11),
-        f"Holding 10 workers: {RATES}; the policy wants 7 workers; the load needed 11 workers within down_window_s",
+        f"Holding 10 workers: {RATES}; the policy wants 7 workers; no smaller size yet: the load needed 11 "
+        "workers within down_window_s",
     ),
     "hold of a down that does not pay yet": (
         decision(
@@ -478,8 +480,8 @@ KNOWN = {
 }
 CUTS = {
     Bound.NONE: "",
-    Bound.WINDOW: "; the load needed 14 workers within down_window_s",
-    Bound.LATCH: "; it replaces the target of 15 workers, decided 5 min ago, which the HPA has not enacted",
+    Bound.WINDOW: "; no smaller size yet: the load needed 14 workers within down_window_s",
+    Bound.LATCH: "; this replaces the target of 15 workers, decided 5 min ago, which the HPA has not enacted",
     Bound.MINUTE: "; dataflow decides once a minute",
     Bound.PAUSE: "; a pause blocks scale-ups",
     Bound.FAILOVER: "; no scale-down while a failover is active",
@@ -491,14 +493,16 @@ CUTS = {
         " attempt in 25 min"
     ),
     Bound.COOLDOWN: "; in cooldown, 90 s after the last change",
-    Bound.BUDGET: "; scale-downs have used up pause_budget_ratio for one day",
-    Bound.TRIAL: "; the job is behind at 12 % utilization: more workers may not help, only the smallest step is tried",
+    Bound.BUDGET: "; no scale-down yet: the pauses of earlier ones have used up pause_budget_ratio",
+    Bound.TRIAL: (
+        "; the job is behind at 12 % utilization: more workers may not help, so only the smallest step is tried"
+    ),
     Bound.HOT: "; more than 6 workers will not help: one partition receives 6.0 times the mean; split its keys",
     Bound.STEP: "; max_step_up_workers limits the change",
     Bound.MAX: "; the maximum is 10 workers",
     Bound.PARTITIONS: "; only 12 partitions, so no more workers",
     Bound.MIN: "; the minimum is 3 workers",
-    Bound.MEMORY: "; the memory for 12 partitions requires 3 workers",
+    Bound.MEMORY: "; max_partitions_per_worker requires 3 workers for 12 partitions",
 }
 
 
@@ -519,7 +523,7 @@ def test_a_target_that_is_not_enacted_is_named_once():
     running = Fluid(load=lambda at_s: 2000.0 if at_s < 400 else 1050.0)
     found = closed(running, 1500, book(policy="drain", latch_s=3000.0), follows=lambda at_s: False)[-1]
     assert (found.reason, found.bound) == (Reason.NOT_ENACTED, Bound.LATCH)
-    assert sentence(found).endswith("; check the HPA's maxReplicas, tolerance, behavior, and quota")
+    assert sentence(found).endswith("; check the HPA's maxReplicas, tolerance and behavior, and the quota")
 
 
 def test_an_idle_job_needs_no_partitions():
@@ -539,7 +543,7 @@ def test_a_pause_names_the_direction_in_which_a_gate_holds_the_target(held, dire
 def test_memory_that_requires_more_than_the_maximum_is_named():
     ticks = [tick(at_s, job(**counts() | flow(at_s), partitions=1000)) for at_s in range(0, 61, 15)]
     text = sentence(last(ticks, book(max_partitions_per_worker=20, max_workers=20)))
-    assert text.endswith("; the memory for 1 000 partitions requires at least 20 workers")
+    assert text.endswith("; max_partitions_per_worker requires at least 20 workers for 1 000 partitions")
 
 
 def test_an_hpa_that_is_off_is_not_waited_for():

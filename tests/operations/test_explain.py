@@ -47,7 +47,7 @@ def test_the_deciding_gate_is_marked_with_what_opens_it():
     record = growing({"running": 0.0, "pause_up": 1.0, "pause_down": 1.0})
     gates = section(record, "Gates").splitlines()
     assert [line.split()[1] for line in gates if line.startswith(">")] == [Reason.PAUSED]
-    assert "NotRunning            closed too" in "\n".join(gates)
+    assert "NotRunning            also closed" in "\n".join(gates)
     changing = section(record, "What would change")
     assert "> decided by      Paused" in changing
     assert "the gate opens " in changing
