@@ -52,7 +52,7 @@ def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s
     A counter that rises at every near point is measured from the first to the last of them. A counter that rises in
     steps is measured by its slope over the far points, because the time of a step is known only to a tick. A counter
     has stopped if it has not risen for twice its longest step; one that never rose needs a longer window.
-    at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: shape (rows,).
+    at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: positive, shape (rows,).
     Returns shape (rows,), units of the counter per second; NaN with a single step, or over less than least_span_s.
     """
     close, wide = _Steps(at_s, np.where(near, values, np.nan)), _Steps(at_s, np.where(far, values, np.nan))
@@ -156,38 +156,36 @@ class _Steps:
         unknown = np.full(values.shape[1], np.nan)
         self.first_s, self.first, self.last_s, self.last = unknown, unknown, unknown, unknown
         self.began_s, self.rose_s = unknown, unknown
-        self.longest_s, self.steps = np.zeros(len(unknown)), np.zeros(len(unknown))
-        self.always = np.ones(len(unknown), dtype=bool)
+        self.longest_s, self.always = np.zeros(len(unknown)), np.ones(len(unknown), dtype=bool)
         for point_s, value in zip(at_s, values, strict=True):
             self._add_point(point_s, value)
 
     def _add_point(self, at_s: float, value: Array) -> None:
         known, rose = np.isfinite(value), value > self.last
-        begins, opens = rose & (self.steps == 0), known & np.isnan(self.first_s)
+        begins, opens = rose & np.isnan(self.began_s), known & np.isnan(self.first_s)
         self.longest_s = np.where(rose, np.fmax(self.longest_s, at_s - self.rose_s), self.longest_s)
         self.began_s = np.where(begins, at_s, self.began_s)
         self.rose_s = np.where(rose, at_s, self.rose_s)
         self.always &= rose | opens | ~known
-        self.steps += rose
         self.first_s, self.first = np.where(opens, at_s, self.first_s), np.where(opens, value, self.first)
         self.last_s, self.last = np.where(known, at_s, self.last_s), np.where(known, value, self.last)
 
     def rate(self, least_span_s: Array) -> Array:
         """The rate from the first point to the last, for counters that rose at every point."""
         span_s = self.last_s - self.first_s
-        known = (self.steps > 0) & (span_s >= least_span_s)
-        return np.where(known, (self.last - self.first) / np.where(known, span_s, 1.0), np.nan)
+        rate: Array = (self.last - self.first) / np.where(span_s >= least_span_s, span_s, np.nan)
+        return rate
 
     def slope_rate(self, least_span_s: Array, slope: Array) -> Array:
         """The slope of a counter with two steps; 0 if the last step is too long ago."""
-        known = (self.steps >= 2) & (self.rose_s - self.began_s >= least_span_s)
+        known = self.rose_s - self.began_s >= least_span_s
         stopped = self.last_s - self.rose_s > 2 * self.longest_s
         return np.where(known, np.where(stopped, 0.0, slope), np.nan)
 
     def zero_rate(self, least_span_s: Array) -> Array:
         """0 for a counter that never rose, otherwise NaN."""
         span_s = self.last_s - self.first_s
-        return np.where((self.steps == 0) & (span_s > 0) & (span_s >= least_span_s), 0.0, np.nan)
+        return np.where(np.isnan(self.rose_s) & (span_s >= least_span_s), 0.0, np.nan)
 
 
 def robust_slope(at_s: Array, values: Array, usable: Mask, least_span_s: Array) -> Array:
@@ -208,4 +206,4 @@ def robust_slope(at_s: Array, values: Array, usable: Mask, least_span_s: Array) 
     low, high = ordered[rows, (count - 1) // 2], ordered[rows, count // 2]
     when = np.where(np.isfinite(seen), at_s[:, None], np.nan)
     span_s = np.fmax.reduce(when) - np.fmin.reduce(when)
-    return np.where((count > 0) & (span_s >= least_span_s), (low + high) / 2, np.nan)
+    return np.where(span_s >= least_span_s, (low + high) / 2, np.nan)

@@ -116,7 +116,7 @@ def test_robust_slope_equals_the_median_of_all_pairs(values, gaps_s, least_s):
 @given(st.lists(gaps_and_counts.map(lambda values: (values + [nan] * 9)[:9]), min_size=2, max_size=5), spans)
 def test_a_row_does_not_depend_on_its_neighbours(table, gaps_s):
     at_s, values = times(gaps_s, 9), np.array(table).T
-    usable, least_s = since_reset(values), np.zeros(len(table))
+    usable, least_s = since_reset(values), np.ones(len(table))
     for rate in (rising, robust_slope):
         together = rate(at_s, values, usable, least_s)
         alone = [rate(at_s, values[:, [n]], usable[:, [n]], least_s[:1])[0] for n in range(len(table))]
@@ -145,7 +145,7 @@ def test_s0_02_growth_is_the_slope_of_the_backlog():
 )
 def test_fewer_than_two_points_give_no_rate(rate, seen):
     at_s = np.arange(len(seen)) * 15.0
-    assert isnan(rate(at_s, seen[:, None], np.ones((len(seen), 1), bool), column(0))[0])
+    assert isnan(rate(at_s, seen[:, None], np.ones((len(seen), 1), bool), column(1))[0])
 
 
 def test_counts_beyond_2_to_the_53_are_still_rates():
