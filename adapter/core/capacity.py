@@ -58,7 +58,7 @@ def rate_at(table: Table, size: Array, exponent: Array) -> Array:
 
     Linear between the entries, and through 0 below the smallest (S4-24, S4-26); above the largest one, of m workers,
     C(m) * (size / m) ** exponent (S4-25 has exponent 1). More workers never carry less.
-    size: at least 0. exponent: in (0, 1]. Both of the shape (stages,).
+    size: at least 0. exponent: in [0.5, 1]. Both of the shape (stages,).
     """
     return _interpolate(table.sizes, _highest_so_far(table.rates), size, exponent)
 
@@ -211,13 +211,8 @@ def _interpolate(keys: Array, values: Array, wanted: Array, power: Array) -> Arr
     ratio = (wanted - low_key) / np.where(high_key > low_key, high_key - low_key, 1.0)
     found: Array = (1 - ratio) * low + ratio * high
     far = np.flatnonzero(~(high_key >= wanted))
-    found[far] = _extrapolate(low_key[far], low[far], wanted[far], power[far])
-    return found
-
-
-def _extrapolate(last_key: Array, last: Array, wanted: Array, power: Array) -> Array:
-    with np.errstate(over="ignore"):  # a tiny exponent may need infinitely many workers; a bound limits them
-        found: Array = last * (wanted / np.where(last_key > 0, last_key, np.nan)) ** power
+    last_key = np.where(low_key > 0, low_key, np.nan)[far]
+    found[far] = low[far] * (wanted[far] / last_key) ** power[far]
     return found
 
 
