@@ -60,7 +60,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     # A further step of the input delays the next scale-up, and does not withdraw the last one.
     in_step = status.in_step | (policy_result.outlook.in_step > 0)
     stands = (status.committed_age_s < rules.latch_s) | (in_step & (target > current))
-    pending = np.where(free & stands & (target != current), target, np.nan)
+    pending = np.where(free & stands, target, np.nan)
     more, fewer = free & ~(pending > current), free & ~(pending < current)
     suspect = free & behind & idle & (current > 0)
     # Published policies wait after a change, not when a workload is first seen.

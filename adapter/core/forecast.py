@@ -94,9 +94,8 @@ def widen_sigma(fit: Fit, points: Array) -> Fit:
     points: as in fit_curve; some may wait for confirmation.
     """
     count = np.isfinite(points).sum(axis=0)
-    few = (count < FIRM_POINTS) & (count > 0)
-    sigma = np.maximum(fit.sigma, _FEW_SIGMA_RATIO * fit.at(0.0))
-    return replace(fit, sigma=np.where(few, sigma * (FIRM_POINTS / np.maximum(count, 1)) ** 1.5, fit.sigma))
+    sigma = np.maximum(fit.sigma, _FEW_SIGMA_RATIO * fit.at(0.0)) * (FIRM_POINTS / np.maximum(count, 1)) ** 1.5
+    return replace(fit, sigma=np.where(count < FIRM_POINTS, sigma, fit.sigma))
 
 
 def append_point(

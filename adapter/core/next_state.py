@@ -89,7 +89,7 @@ def _update_fewer_workers(slow: Slow, closed: Mask, began_s: Array, needed: Arra
     unknown_s = np.where(unknown, was.bucket_at_s - began_s, 0.0)
     before = was.fewer_workers < current  # otherwise they were enough for a larger size than the present one
     before_s = np.where(before, was.fewer_since_s + unknown_s, np.nan)
-    at_s = first_known(before_s, np.where(unknown | ends, np.nan, began_s))
+    at_s = first_known(before_s, np.where(unknown, np.nan, began_s))
     workers = np.fmax(np.where(before, was.fewer_workers, np.nan), needed)
     history = replace(
         was,

@@ -96,16 +96,15 @@ def _extend(fast: Fast, stop: RescaleStop, index: IntArray) -> RescaleStop:
     """The measurements after the newest sample. Counters may begin anew with the restart."""
     processed, backlog = fast.processed[-1], fast.backlog[-1]
     known = np.isfinite(stop.longest_s) & np.isfinite(processed + backlog)
-    span_s = fast.at_s[-1] - stop.counted_at_s
+    span_s = np.where(known, fast.at_s[-1] - stop.counted_at_s, np.nan)
     done = np.where(processed < stop.processed_records, processed, processed - stop.processed_records)
-    missing_ratio = _missing_ratio(stop, done, backlog, np.where(known, span_s, np.nan))
+    missing_ratio = _missing_ratio(stop, done, backlog, span_s)
     low, stood = missing_ratio > 1 - LOW_RATIO, missing_ratio > 1 - STOOD_RATIO
     # A job that warms up misses work, too. After a standstill that is no part of the stop.
     continues = stood | (low & (stop.lost_s <= LOW_RATIO * span_s))
     lost_s = stop.lost_s + np.where(low, missing_ratio * span_s, 0.0)
-    longer = known & (lost_s > stop.longest_s)
-    rate = done / np.where(known, span_s, 1.0)
-    faster = known & (rate > _FASTER_RATIO * stop.fastest_records_per_s)
+    longer, rate = lost_s > stop.longest_s, done / span_s
+    faster = rate > _FASTER_RATIO * stop.fastest_records_per_s
     behind = backlog > _BEHIND_S * stop.before_records_per_s
     changed = fast.changed_at_s[index] > stop.resumed_at_s
     # The rest of a warm-up that still goes on when the workers change again is unknown.
