@@ -32,7 +32,7 @@ class Workloads:
             by_workload={signal: every * value for signal, value in _GAUGES.items()},
         )
 
-    def answer(self, path: str) -> bytes | None:
+    def answer(self, path: str) -> bytes:
         """What a trace source's /samples?start=&end=&step= serves: one row a line, as JSON."""
         query = parse_qs(urlsplit(path).query)
         start_s, end_s, step_s = (int(query[name][0]) for name in ("start", "end", "step"))

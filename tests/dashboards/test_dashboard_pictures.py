@@ -1,14 +1,13 @@
 """The pictures of the dashboards: what the renderer draws from what a Prometheus answers."""
 
 import json
-import threading
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from hostile_server import Form, http_server, send
 
 from dashboards.queries import NAMES, dashboard, panels
 from dashboards.render.__main__ import main
@@ -20,60 +19,39 @@ SPAN = Span(1_767_323_000, 1_767_323_600)
 LABELS = {"namespace": "shop", "workload": "orders", "reason": "Hold", "policy": "drain", "bound": "max"}
 
 
-class Answers(BaseHTTPRequestHandler):
-    """Every query finds one series, of value 3, with a gap; a server of the class Empty finds none."""
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        if url.path.endswith("query_range"):
-            times = range(int(query["start"]), int(query["end"]), int(query["step"]))
-            found = {"metric": LABELS, "values": [[at_s, "NaN" if at_s == times[2] else "3"] for at_s in times]}
-        else:
-            found = {"metric": LABELS, "value": [int(query["time"]), "3"]}
-        body = json.dumps({"status": "success", "data": {"result": self.server.results(found)}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+def one_series(request: BaseHTTPRequestHandler, form: Form) -> None:
+    """Every query finds one series, of value 3, with a gap."""
+    if "step" in form:
+        times = range(int(form["start"]), int(form["end"]), int(form["step"]))
+        found = {"metric": LABELS, "values": [[at_s, "NaN" if at_s == times[2] else "3"] for at_s in times]}
+    else:
+        found = {"metric": LABELS, "value": [int(form["time"]), "3"]}
+    send_result(request, [found])
 
 
-class Full(ThreadingHTTPServer):
-    def results(self, found: dict) -> list[dict]:
-        return [found]
+def no_series(request: BaseHTTPRequestHandler, _: Form) -> None:
+    send_result(request, [])
 
 
-class Empty(ThreadingHTTPServer):
-    def results(self, found: dict) -> list[dict]:
-        return []
-
-
-@pytest.fixture(params=[Full, Empty], ids=["with-series", "without-series"])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield from running(request.param)
+def send_result(request: BaseHTTPRequestHandler, result: list[dict]) -> None:
+    send(request, json.dumps({"status": "success", "data": {"result": result}}).encode())
 
 
 @pytest.fixture
 def full() -> Iterator[str]:
-    yield from running(Full)
+    with http_server(one_series) as url:
+        yield url
 
 
 @pytest.fixture
 def empty() -> Iterator[str]:
-    yield from running(Empty)
+    with http_server(no_series) as url:
+        yield url
 
 
-def running(kind: type[ThreadingHTTPServer]) -> Iterator[str]:
-    server = kind(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+@pytest.fixture(params=["full", "empty"])
+def url(request: pytest.FixtureRequest) -> str:
+    return request.getfixturevalue(request.param)
 
 
 def picture(name: str, url: str) -> str:

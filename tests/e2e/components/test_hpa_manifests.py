@@ -16,8 +16,8 @@ import yaml
 from parts.certificates import Authority
 from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, NotReadyError, Process, free_port, until
-from parts.published import Published
 from parts.service import api_service_at
+from parts.snapshot_server import snapshot_server
 from parts.standins import StandIns, scale_target
 
 from adapter.config import KubernetesSource
@@ -116,8 +116,8 @@ def recording(run: Path) -> Iterator[Recording]:
         until(lambda: plane.api.raw("/apis/flink.apache.org/v1beta1").is_success, 60, "FlinkDeployments exist")
         _create_targets(plane, jobs)
         started.enter_context(StandIns(plane.api))
-        published = started.enter_context(Published(lambda: {job.workload: job.numbers() for job in jobs.values()}))
-        _serve(started, plane, folder, published.url)
+        url = started.enter_context(snapshot_server(lambda: {job.workload: job.numbers() for job in jobs.values()}))
+        _serve(started, plane, folder, url)
         found = Recording(jobs, plane)
         for name, path in MANIFESTS.items():
             plane.kubectl("apply", "--namespace", name, "--filename", str(path))
