@@ -7,9 +7,7 @@ from parts.adapter import NAME, NAMESPACE, Adapter
 from parts.container_workload import ContainerWorkload
 from parts.controlplane import ControlPlane
 from parts.process import until
-from parts.traffic import Traffic
-
-ENOUGH = 200  # requests between two steps
+from parts.traffic import Traffic, lossless_traffic
 
 
 @pytest.fixture
@@ -18,11 +16,8 @@ def traffic(adapter: Adapter, job: ContainerWorkload) -> Iterator[Traffic]:
     until(lambda: adapter.number("required_workers", job.name), 60, "a number is served")
     until(lambda: active(job)[0] == "True", 60, "the HPA is active")
     before = active(job)
-    with Traffic(lambda: adapter.read("required_workers", job.name)) as traffic:
-        continue_traffic(traffic)
+    with lossless_traffic(lambda: adapter.read("required_workers", job.name), 200) as traffic:
         yield traffic
-        continue_traffic(traffic)
-    assert traffic.failures == 0, f"{traffic.answers}: {traffic.first_failure}"
     assert active(job) == before
 
 
@@ -30,11 +25,6 @@ def active(job: ContainerWorkload) -> tuple[str, str]:
     """The HPA's condition ScalingActive, and since when: a pause in between would show."""
     condition = job.condition("ScalingActive")
     return condition.get("status", ""), condition.get("lastTransitionTime", "")
-
-
-def continue_traffic(traffic: Traffic) -> None:
-    goal = traffic.requests + ENOUGH
-    until(lambda: traffic.requests >= goal, 180, f"{ENOUGH} more requests")
 
 
 def rolled_out(plane: ControlPlane) -> None:

@@ -1,6 +1,6 @@
 """Flink in reactive mode: a JobManager that runs one job, and TaskManagers."""
 
-import threading
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,11 @@ import httpx
 import yaml
 
 from bench.tool_folder import tools
-from parts.process import HOST, Part, Process, free_port
+from parts.process import HOST, Loop, Process, free_port
 
 TOOL = "flink-2.3.0"
 MICROSECONDS_A_RECORD = 5000  # a TaskManager processes a little less than 200 records/s
 METRICS_PORT = 9249  # of each TaskManager, in its own network
-_SAMPLE_S = 0.2
 _OPENED = ("java.lang", "java.util", "java.nio", "java.net", "java.io", "java.time", "sun.nio.ch")
 _LOGGING = """\
 rootLogger.level=INFO
@@ -120,31 +119,17 @@ def _settings(rest_port: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class RunningTimes(Part):
+class RunningTimes(Loop):
     """Samples the parallelism of the job. changes: time and parallelism, None while the job does not run."""
 
     def __init__(self, manager: JobManager) -> None:
+        super().__init__(pause_s=0.2)
         self._manager = manager
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="running-times")
         self.changes: list[tuple[float, int | None]] = []
 
-    def start(self) -> None:
-        """Starts the samples."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends the samples."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(30)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(_SAMPLE_S):
-            try:
-                now = self._manager.parallelism()
-            except (httpx.HTTPError, LookupError):
-                continue
+    def step(self) -> None:
+        with contextlib.suppress(httpx.HTTPError, LookupError):  # it starts, or restarts
+            now = self._manager.parallelism()
             if not self.changes or self.changes[-1][1] != now:
                 self.changes.append((time.time(), now))
 

@@ -18,7 +18,7 @@ import httpx
 
 from parts.controlplane import Api
 from parts.pod import Pod
-from parts.process import Part
+from parts.process import Loop
 
 _NODE = "node"
 _SYNC_S = 0.3
@@ -26,20 +26,19 @@ _RESTART_S = 2.0
 _EXPECTED = (httpx.HTTPError, OSError)  # the API is away for a moment; a Secret or a pod does not exist
 
 
-class Kubelet(Part):
+class Kubelet(Loop):
     """Runs the pods of all namespaces. log: its errors, and the containers that ended by themselves."""
 
     # images: image without tag -> entrypoint.
     def __init__(self, api: Api, folder: Path, images: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(_SYNC_S)
         self._api = api
         self._folder = folder
         self.log = folder / "kubelet.log"
         self._images = images
         self._pods: dict[str, Pod] = {}
         self._names = ""
-        self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="kubelet")
 
     def pods(self, namespace: str, prefix: str) -> list[Pod]:
         """The current pods whose names begin with the prefix."""
@@ -63,9 +62,8 @@ class Kubelet(Part):
             with self._lock:  # the pod may be restarting
                 pod.refresh()
 
-    def _run(self) -> None:
-        while not self._stopping.wait(_SYNC_S):
-            self._attempt("pods", self._sync)
+    def step(self) -> None:
+        self._attempt("pods", self._sync)
 
     def _attempt(self, name: str, act: Callable[..., None], *arguments: object) -> None:
         """Logs an error, so that one pod does not stop the others; the next sync retries."""
@@ -155,12 +153,10 @@ class Kubelet(Part):
         """Registers the node and starts to run pods."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._api.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": _NODE}})
-        self._thread.start()
+        super().start()
 
     def stop(self) -> None:
         """Ends every pod."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(120)
+        super().stop()
         for pod in self._pods.values():
             pod.process.stop(0)

@@ -6,6 +6,7 @@ import random
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -88,6 +89,33 @@ class Part:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+class Loop(Part):
+    """Repeats a step on a thread of its own. pause_s: before each step."""
+
+    def __init__(self, pause_s: float) -> None:
+        self._pause_s = pause_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=type(self).__name__)
+
+    def step(self) -> None:
+        """One step; an exception ends the loop."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when the last step has ended."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(120)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._pause_s):
+            self.step()
 
 
 class Process(Part):

@@ -1,44 +1,30 @@
 """Stand-ins for a kubelet and for the Flink Kubernetes Operator, where only the numbers of replicas matter."""
 
 import contextlib
-import threading
 from typing import Any
 
 import httpx
 
 from parts.controlplane import Api
-from parts.process import Part
+from parts.process import Loop
 
-_EVERY_S = 0.5
 _MERGE = "application/merge-patch+json"
 _FLINK = "/apis/flink.apache.org/v1beta1"
 
 
-class StandIns(Part):
+class StandIns(Loop):
     """Reports every pod as ready without running it, and gives each FlinkDeployment its TaskManagers."""
 
     def __init__(self, api: Api) -> None:
+        super().__init__(pause_s=0.5)
         self._api = api
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="stand-ins")
 
-    def start(self) -> None:
-        """Starts the loop."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends the loop."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(_EVERY_S):
-            with contextlib.suppress(httpx.HTTPError):  # the next round retries
-                for pod in self._api.get("/api/v1/pods")["items"]:
-                    self._make_ready(pod)
-                for deployment in self._api.get(f"{_FLINK}/flinkdeployments")["items"]:
-                    self._scale_task_managers(deployment)
+    def step(self) -> None:
+        with contextlib.suppress(httpx.HTTPError):  # the next step retries
+            for pod in self._api.get("/api/v1/pods")["items"]:
+                self._make_ready(pod)
+            for deployment in self._api.get(f"{_FLINK}/flinkdeployments")["items"]:
+                self._scale_task_managers(deployment)
 
     def _make_ready(self, pod: dict[str, Any]) -> None:
         if pod["status"].get("phase") == "Running":
