@@ -1,7 +1,6 @@
 """A Pravega stream that scales itself by its event rate (S2-10, S2-17): segments and readers follow a wave."""
 
 import pytest
-from parts.process import until
 from parts.stream_readers import StreamObservation, StreamReaders
 
 
@@ -14,11 +13,7 @@ def test_segments_and_readers_follow_a_wave(stream_readers: StreamReaders) -> No
     readers.watch(lambda now: now.segments >= 4 and follows(now), half_s + 120, "they rise again")
     high = readers.watch(lambda now: now.at_s > readers.wave.period_s, half_s, "the wave is over")
     readers.watch(lambda now: now.segments < high.segments and follows(now), 1800, "segments and readers fall")
-
-    sizes = {each.replicas for each in readers.observations}
-    # An event follows the change that it reports.
-    until(lambda: sizes <= {1, *readers.rescales()}, 60, "the HPA has an event for each size")
-    assert readers.replica_owners() == {("kube-controller-manager", "scale")}
+    readers.assert_that_the_hpa_set_each_size()
 
 
 def follows(now: StreamObservation) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from parts.discovery import Discovery
 from parts.flink import METRICS_PORT, MICROSECONDS_A_RECORD, PLUGINS, TASK_MANAGER, JobManager, Program, RunningTimes
 from parts.kubelet import Kubelet
-from parts.workload import Workload
+from parts.workload import Observation, Workload
 
 MAX_WORKERS = 5  # half a gigabyte each
 
@@ -37,11 +37,11 @@ class FlinkWorkload(Workload):
         (self.folder / "pauses.log").write_text("\n".join([*lines, ""]))
         super().stop()
 
-    def observe(self) -> Any:
+    def observation(self) -> Observation:
         """Also tells Prometheus the current pods."""
         pods = [f"{pod.ip}:{METRICS_PORT}" for pod in self.kubelet.pods("default", f"{self.name}-")]
         self.discovery.write(self.name, [self.manager.metrics_address, *pods])
-        return super().observe()
+        return super().observation()
 
     def manifests(self) -> list[dict[str, Any]]:
         command = self._program.command(TASK_MANAGER, "224m")

@@ -1,6 +1,5 @@
 """A load step: the HPA adds workers until the backlog is gone, and removes them after it."""
 
-from parts.process import until
 from parts.workload import Workload
 
 # One worker of about 200 records/s carries the steady load; the step takes three.
@@ -27,11 +26,4 @@ def follow_a_load_step(job: Workload) -> None:
 
     job.load.set_rate(STEADY_RECORDS_PER_S)
     job.watch(lambda now: now.replicas < high.replicas, 600, "replicas fall again")
-    _assert_that_the_hpa_set_each_size(job)
-
-
-def _assert_that_the_hpa_set_each_size(job: Workload) -> None:
-    sizes = {each.replicas for each in job.observations}
-    # An event follows the change that it reports.
-    until(lambda: sizes <= {1, *job.rescales()}, 60, "the HPA has an event for each size")
-    assert job.replica_owners() == {("kube-controller-manager", "scale")}
+    job.assert_that_the_hpa_set_each_size()

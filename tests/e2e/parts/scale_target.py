@@ -1,5 +1,6 @@
 """A Deployment or StatefulSet, and the HPA that scales it."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import yaml
 
 from parts.controlplane import ControlPlane
-from parts.process import Part
+from parts.process import Part, until
 
 MANIFESTS = Path(__file__).parents[3] / "hpa"
 # Names in the manifests; one that another begins with comes after it.
@@ -31,6 +32,8 @@ class ScaleTarget(Part):
     kind: str  # Deployment or StatefulSet
     hpa: str  # a manifest of hpa/
     max_replicas: int | None  # in place of that of the manifest
+    folder: Path
+    observations: list[Any]  # each has the replicas
     started: ExitStack
 
     @property
@@ -51,6 +54,31 @@ class ScaleTarget(Part):
     def manifests(self) -> list[dict[str, Any]]:
         """The objects beside the HPA."""
         raise NotImplementedError
+
+    def observe(self) -> Any:
+        """Reads the state, and appends it to the observations and to observed.log."""
+        self.observations.append(self.observation())
+        with (self.folder / "observed.log").open("a") as log:
+            log.write(f"{self.observations[-1]}\n")
+        return self.observations[-1]
+
+    def observation(self) -> Any:
+        """Reads the state without the adapter."""
+        raise NotImplementedError
+
+    def watch(self, condition: Callable[[Any], object], within_s: float, what: str) -> Any:
+        """Observes every second until the condition is true, and returns that observation."""
+
+        def fulfilled() -> Any:
+            now = self.observe()
+            return now if condition(now) else None
+
+        return until(fulfilled, within_s, f"{self.name}: {what}", every_s=1.0)
+
+    def replicas(self) -> int:
+        """spec.replicas of the scale target."""
+        replicas: int = self.plane.api.get(self.path)["spec"]["replicas"]
+        return replicas
 
     def scale_with(self, hpa: str) -> None:
         """Replaces the HPA by this manifest of hpa/."""
@@ -88,6 +116,13 @@ class ScaleTarget(Part):
         fields = self.plane.api.get(self.path)["metadata"]["managedFields"]
         owned = [item for item in fields if "f:replicas" in item["fieldsV1"].get("f:spec", {})]
         return {(item["manager"], item.get("subresource", "")) for item in owned}
+
+    def assert_that_the_hpa_set_each_size(self) -> None:
+        """Fails if an observed size has no event of the HPA, or if anyone else wrote spec.replicas."""
+        sizes = {each.replicas for each in self.observations}
+        # An event follows the change that it reports.
+        until(lambda: sizes <= {1, *self.rescales()}, 60, "the HPA has an event for each size")
+        assert self.replica_owners() == {("kube-controller-manager", "scale")}
 
     def target_with(self, container: dict[str, Any], **pod: Any) -> dict[str, Any]:
         labels = {"app": self.name}

@@ -3,7 +3,6 @@
 import math
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,28 +75,13 @@ class StreamReaders(ScaleTarget):
         self.apply()
         self._began_s = time.time()
 
-    def observe(self) -> StreamObservation:
-        """Writes at the rate of this moment; reads the state, and appends it to the observations and to wave.log."""
+    def observation(self) -> StreamObservation:
+        """Writes at the rate of this moment, and reads the state."""
         at_s = time.time() - self._began_s
         rate, readers = self.wave.rate(at_s), self._readers()
         self.writer.set_rate(rate)
         segments = self.pravega.segments(SCOPE, self.name)
-        replicas = self.plane.api.get(self.path)["spec"]["replicas"]
-        self.observations.append(StreamObservation(at_s, rate, segments, replicas, readers))
-        with (self.folder / "wave.log").open("a") as log:
-            log.write(f"{self.observations[-1]}\n")
-        return self.observations[-1]
-
-    def watch(self, condition: Callable[[StreamObservation], object], within_s: float, what: str) -> StreamObservation:
-        """Observes every two seconds until the condition is true, and returns that observation."""
-
-        def fulfilled() -> StreamObservation | None:
-            now = self.observe()
-            return now if condition(now) else None
-
-        found = until(fulfilled, within_s, f"{self.name}: {what}", every_s=2.0)
-        assert found is not None
-        return found
+        return StreamObservation(at_s, rate, segments, self.replicas(), readers)
 
     def _readers(self) -> int:
         """The newest answer of the writer, to the rate before."""

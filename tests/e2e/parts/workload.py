@@ -4,7 +4,6 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,6 @@ from parts.adapter import WORKER_RECORDS_PER_S
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.load import Load
-from parts.process import until
 from parts.scale_target import ScaleTarget
 
 PARTITIONS = 12
@@ -67,30 +65,15 @@ class Workload(ScaleTarget):
         self.load = self.started.enter_context(Load(self.folder, self.broker.bootstrap_servers, self.name, PARTITIONS))
         self.apply()
 
-    def observe(self) -> Observation:
-        """Reads the state and appends it to the observations and to observed.log."""
+    def observation(self) -> Observation:
+        """Reads the state without the adapter."""
         at_s = time.time()
         self._committed.append((at_s, sum(self.broker.committed_offsets(self.name, self.name).values())))
         while self._committed[-1][0] - self._committed[0][0] > _RATE_OVER_S:
             self._committed.popleft()
         (first_s, first), (last_s, last) = self._committed[0], self._committed[-1]
         rate = (last - first) / (last_s - first_s) if last_s - first_s > _RATE_OVER_S / 2 else None
-        spec = self.plane.api.get(self.path)["spec"]["replicas"]
-        self.observations.append(Observation(at_s, spec, self.broker.backlog_records(self.name, self.name), rate))
-        with (self.folder / "observed.log").open("a") as log:
-            log.write(f"{self.observations[-1]}\n")
-        return self.observations[-1]
-
-    def watch(self, condition: Callable[[Observation], object], within_s: float, what: str) -> Observation:
-        """Observes every second until the condition is true, and returns that observation."""
-
-        def fulfilled() -> Observation | None:
-            now = self.observe()
-            return now if condition(now) else None
-
-        found = until(fulfilled, within_s, f"{self.name}: {what}", every_s=1.0)
-        assert found is not None
-        return found
+        return Observation(at_s, self.replicas(), self.broker.backlog_records(self.name, self.name), rate)
 
     def longest_backlog_time_s(self, since_s: float, over_s: float) -> float:
         """The longest backlog time of the last over_s; infinite if one is unknown or since_s is more recent."""

@@ -6,7 +6,6 @@ import pytest
 from parts.adapter import WORKER_RECORDS_PER_S, Adapter
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
-from parts.process import until
 from parts.workload import PARTITIONS, REPLICAS_FOR_300, Observation, Workload
 
 # Six workers, with two partitions each, carry it and drain a backlog. Four workers fall behind by 300 records/s.
@@ -47,10 +46,7 @@ def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
         job.watch(lambda now: now.replicas <= 3, 360, "replicas fall again")
 
         assert max(each.replicas for each in job.observations) <= PARTITIONS
-        sizes = {each.replicas for each in job.observations}
-        # An event follows the change that it reports.
-        until(lambda: sizes <= {1, *job.rescales()}, 60, "the HPA has an event for each size")
-        assert job.replica_owners() == {("kube-controller-manager", "scale")}
+        job.assert_that_the_hpa_set_each_size()
 
 
 def carries_the_step(now: Observation) -> bool:

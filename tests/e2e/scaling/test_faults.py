@@ -64,7 +64,7 @@ def without_numbers(message: str) -> str:
 def test_replicas_freeze_while_the_sources_are_down_and_the_hpa_shows_why(
     jobs: list[Workload], adapter: Adapter, broker: Broker, prometheus: Prometheus
 ) -> None:
-    before = {job.name: job.plane.api.get(job.path)["spec"]["replicas"] for job in jobs}
+    before = {job.name: job.replicas() for job in jobs}
     pods = [adapter.pipeline(), *adapter.servers()]
     restarts = [pod.restarts for pod in pods]
     broker.stop()
@@ -76,7 +76,7 @@ def test_replicas_freeze_while_the_sources_are_down_and_the_hpa_shows_why(
             assert job.condition("ScalingActive")["reason"] == "FailedGetExternalMetric"
             until(lambda job=job: shows_why(job, adapter), 60, f"the HPA of {job.name} gives our message")
         until(lambda: time.time() - down_s > 60, 90, "a minute has passed", every_s=1.0)
-        assert {job.name: job.plane.api.get(job.path)["spec"]["replicas"] for job in jobs} == before
+        assert {job.name: job.replicas() for job in jobs} == before
     finally:
         broker.start()
         prometheus.start()
