@@ -18,6 +18,7 @@ import yaml
 from parts.certificates import Authority
 from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, until
+from parts.scale_target import workload_resource
 from parts.service import api_service_at
 
 from adapter.simulator.hpa import (
@@ -164,7 +165,8 @@ def recorded(run: Path) -> dict[str, list[Sync]]:
         try:
             plane.apply(*api_service_at(stub.server_port, VERSION, "stub"))
             until(lambda: plane.api.raw(GROUP).is_success, 180, "the aggregator reaches the stub")
-            plane.apply(*(_deployment(name) for name in CASES))
+            # Their pods do not run: AverageValue counts pods that exist.
+            plane.apply(*(workload_resource(name, {}, replicas=START) for name in CASES))
             until(lambda: all(_has_started(plane.api, name) for name in CASES), 180, "every Deployment has its pods")
             plane.apply(*(_autoscaler(name, case) for name, case in CASES.items()))
             turns = len(SERVED) + 1  # the next request shows the effect of the last answer
@@ -195,13 +197,6 @@ def test_the_replica_path_equals_that_of_the_real_controller(name: str, recorded
 def _usage(items: Sequence[str] | None) -> float:
     """The sum of the items; NaN without an item, or if one is no quantity."""
     return sum(float(item) for item in items) if items else np.nan
-
-
-def _deployment(name: str) -> dict[str, Any]:
-    """Its pods do not run: AverageValue counts pods that exist."""
-    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "it", "image": "none:1"}]}}
-    spec = {"replicas": START, "selector": {"matchLabels": {"app": name}}, "template": pod}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
 def _has_started(api: Api, name: str) -> bool:

@@ -14,6 +14,7 @@ from parts.pod import COVER
 from parts.pravega import Pravega
 from parts.process import free_port, until
 from parts.prometheus import Prometheus
+from parts.scale_target import workload_resource
 
 from examples.demo import worker
 
@@ -31,11 +32,7 @@ h.HTTPServer(("", 8080), Answers).serve_forever()
 
 
 def deployment(name: str, command: list[str], replicas: int, **container: object) -> dict:
-    labels = {"app": name}
-    pod = {"containers": [{"name": "it", "image": "none:1", "command": command, **container}]}
-    template = {"metadata": {"labels": labels}, "spec": {**pod, "terminationGracePeriodSeconds": 10}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+    return workload_resource(name, {"command": command, **container}, replicas=replicas)
 
 
 def ready_replicas(plane: ControlPlane, name: str) -> int:

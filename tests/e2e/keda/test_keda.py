@@ -14,7 +14,7 @@ from parts.keda import TOOL, Keda
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
 from parts.process import until
-from parts.scale_target import MANIFESTS
+from parts.scale_target import MANIFESTS, workload_resource
 
 from bench.tool_folder import tools
 
@@ -46,7 +46,7 @@ def keda(run: Path, controlplane: ControlPlane, adapter: Adapter) -> Iterator[Ke
 def scaled(controlplane: ControlPlane, keda: Keda, pravega: Pravega) -> Iterator[None]:
     """KEDA scales a Deployment to the segments of a stream."""
     pravega.create_stream("shop", "clicks", 2)
-    controlplane.apply(_deployment(), *_manifest())
+    controlplane.apply(workload_resource("clicks", {"command": ["sleep", "1800"]}), *_manifest())
     yield
     controlplane.kubectl("delete", "scaledobject,deployment", "clicks", "--timeout=60s")
 
@@ -57,15 +57,6 @@ def _manifest() -> Iterator[dict[str, Any]]:
         (MANIFESTS / "keda-scaledobject.yaml").read_text().replace("orders", "clicks").replace(".svc/", f".svc:{PORT}/")
     )
     yield from yaml.safe_load_all(text)
-
-
-def _deployment() -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": "clicks"}}, "spec": {"containers": [_CONTAINER]}}
-    spec = {"selector": {"matchLabels": {"app": "clicks"}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "clicks"}, "spec": spec}
-
-
-_CONTAINER = {"name": "idle", "image": "idle:1", "command": ["sleep", "1800"]}
 
 
 def _replicas(plane: ControlPlane) -> int:

@@ -27,7 +27,7 @@ from parts.exporter import Exporter
 from parts.load import Load
 from parts.process import HOST, Part, Process, free_port
 from parts.prometheus import Prometheus
-from parts.scale_target import autoscaler
+from parts.scale_target import autoscaler, workload_resource
 from parts.service import api_service_at
 
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
@@ -187,9 +187,6 @@ def _job(name: str, address: str) -> Mapping[str, Any]:
 
 def _scaled() -> list[dict[str, Any]]:
     """A Deployment without pods, and its HPA, with an annotation that cannot be read."""
-    labels = {"app": NAME}
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "it", "image": "none:1"}]}}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod}
     manifest = autoscaler("kafka-consumer.yaml", NAME)
     manifest["metadata"]["annotations"] = WRONG_ANNOTATION
-    return [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": NAME}, "spec": spec}, manifest]
+    return [workload_resource(NAME, {}, replicas=1), manifest]

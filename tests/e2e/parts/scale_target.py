@@ -24,6 +24,18 @@ def autoscaler(hpa: str, name: str) -> dict[str, Any]:
     return manifest
 
 
+def workload_resource(
+    name: str, container: dict[str, Any], *, replicas: int | None = None, kind: str = "Deployment", **pod: Any
+) -> dict[str, Any]:
+    """A Deployment or StatefulSet whose pods have this one container. pod: further fields of the pod."""
+    labels = {"app": name}
+    pod |= {"containers": [{"name": "worker", "image": "none:1", **container}], "terminationGracePeriodSeconds": 10}
+    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    if replicas is not None:
+        spec["replicas"] = replicas
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
 class ScaleTarget(Part):
     """What an HPA scales. Subclasses are dataclasses with these fields."""
 
@@ -125,9 +137,5 @@ class ScaleTarget(Part):
         assert self.replica_owners() == {("kube-controller-manager", "scale")}
 
     def target_with(self, container: dict[str, Any], **pod: Any) -> dict[str, Any]:
-        labels = {"app": self.name}
-        pod |= {"containers": [{"name": "worker", **container}], "terminationGracePeriodSeconds": 10}
-        template = {"metadata": {"labels": labels}, "spec": pod}
         # No replicas: only the HPA sets them.
-        spec = {"selector": {"matchLabels": labels}, "template": template}
-        return {"apiVersion": "apps/v1", "kind": self.kind, "metadata": {"name": self.name}, "spec": spec}
+        return workload_resource(self.name, container, kind=self.kind, **pod)

@@ -7,6 +7,7 @@ import httpx
 
 from parts.controlplane import Api
 from parts.process import Loop
+from parts.scale_target import workload_resource
 
 _MERGE = "application/merge-patch+json"
 _FLINK = "/apis/flink.apache.org/v1beta1"
@@ -38,27 +39,21 @@ class StandIns(Loop):
     def _scale_task_managers(self, resource: dict[str, Any]) -> None:
         """As the operator does in standalone mode: a Deployment of TaskManagers, and the status for the HPA."""
         meta, replicas = resource["metadata"], resource["spec"]["taskManager"]["replicas"]
-        name, labels = meta["name"], {"app": meta["name"], "component": "taskmanager"}
-        selector = ",".join(f"{key}={value}" for key, value in labels.items())
-        wanted = {"taskManager": {"replicas": replicas, "labelSelector": selector}}
+        name = f"{meta['name']}-taskmanager"
+        wanted = {"taskManager": {"replicas": replicas, "labelSelector": f"app={name}"}}
         if resource.get("status") == wanted:
             return
         path = f"/apis/apps/v1/namespaces/{meta['namespace']}/deployments"
-        if self._api.raw(f"{path}/{name}-taskmanager").status_code == httpx.codes.NOT_FOUND:
-            self._api.request("POST", path, scale_target("Deployment", f"{name}-taskmanager", replicas, labels))
-        self._api.request("PATCH", f"{path}/{name}-taskmanager", {"spec": {"replicas": replicas}}, _MERGE)
-        own = f"{_FLINK}/namespaces/{meta['namespace']}/flinkdeployments/{name}/status"
+        if self._api.raw(f"{path}/{name}").status_code == httpx.codes.NOT_FOUND:
+            self._api.request("POST", path, workload_resource(name, {}, replicas=replicas))
+        self._api.request("PATCH", f"{path}/{name}", {"spec": {"replicas": replicas}}, _MERGE)
+        own = f"{_FLINK}/namespaces/{meta['namespace']}/flinkdeployments/{meta['name']}/status"
         self._api.request("PATCH", own, {"status": wanted}, _MERGE)
 
 
-def scale_target(kind: str, name: str, replicas: int, labels: dict[str, str] | None = None) -> dict[str, Any]:
+def scale_target(kind: str, name: str, replicas: int) -> dict[str, Any]:
     """A Deployment, StatefulSet or FlinkDeployment whose pods need no node."""
     if kind == "FlinkDeployment":
         spec: dict[str, Any] = {"taskManager": {"replicas": replicas}}
         return {"apiVersion": "flink.apache.org/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-    labels = labels or {"app": name}
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "worker", "image": "none:1"}]}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
-    if kind == "StatefulSet":
-        spec["serviceName"] = name
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return workload_resource(name, {}, replicas=replicas, kind=kind)

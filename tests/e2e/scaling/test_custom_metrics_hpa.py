@@ -1,7 +1,6 @@
 """HPAs with Object metrics, and the message of an HPA without a number."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from parts.adapter import CUSTOM, EXTERNAL, Adapter
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.process import until
-from parts.scale_target import autoscaler
+from parts.scale_target import autoscaler, workload_resource
 from parts.workload import REPLICAS_FOR_300, Workload
 
 DEPLOYMENTS = "namespaces/default/deployments.apps"
@@ -91,7 +90,8 @@ def test_kubectl_describe_shows_our_message_when_an_hpa_has_no_number(
         return str(answer.json()["message"])
 
     assert message().startswith("no required_workers for default/parcels (NoDataYet): ")
-    controlplane.apply(deployment("parcels"), autoscaler(hpa, "parcels"))
+    idle = {"command": ["sleep", "900"]}
+    controlplane.apply(workload_resource("parcels", idle, replicas=1), autoscaler(hpa, "parcels"))
     try:
         shown = until(lambda: described_as(controlplane, "parcels", reason, message()), 120, f"{reason} is shown")
         assert "parcels (NoDataYet): " in shown
@@ -103,10 +103,3 @@ def described_as(plane: ControlPlane, name: str, reason: str, message: str) -> s
     """The output of `kubectl describe`, empty until it has the reason and the message."""
     shown = plane.kubectl("describe", "hpa", name)
     return shown if reason in shown and f": {message}\n" in shown else ""
-
-
-def deployment(name: str) -> dict[str, Any]:
-    container = {"name": "idle", "image": "idle:1", "command": [sys.executable, "-c", "import time; time.sleep(900)"]}
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-    spec = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
