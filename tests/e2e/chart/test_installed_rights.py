@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from parts.controlplane import ControlPlane
 from parts.process import until
 from parts.release import NAME, NAMESPACE, Release
+from parts.scale_target import MANIFESTS
+from parts.standins import FLINK_CRD, scale_target
 
 from adapter.config import KubernetesSource
 from adapter.sources.kubernetes import KubernetesReader
@@ -122,56 +125,12 @@ def test_an_account_has_the_documented_rights_and_no_others(
     assert found == expected
 
 
-FLINK_CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "flinkdeployments.flink.apache.org"},
-    "spec": {
-        "group": "flink.apache.org",
-        "scope": "Namespaced",
-        "names": {"kind": "FlinkDeployment", "plural": "flinkdeployments", "singular": "flinkdeployment"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                "subresources": {
-                    "status": {},
-                    "scale": {
-                        "specReplicasPath": ".spec.taskManager.replicas",
-                        "statusReplicasPath": ".status.taskManager.replicas",
-                        "labelSelectorPath": ".status.taskManager.labelSelector",
-                    },
-                },
-            }
-        ],
-    },
-}
-JOB = {
-    "apiVersion": "flink.apache.org/v1beta1",
-    "kind": "FlinkDeployment",
-    "metadata": {"name": "clicks", "namespace": "default"},
-    "spec": {"taskManager": {"replicas": 3}},
-}
-METRIC = {"name": "required_workers", "selector": {"matchLabels": {"workload": "clicks"}}}
-TARGET = {"type": "AverageValue", "averageValue": "1"}
-HPA = {
-    "apiVersion": "autoscaling/v2",
-    "kind": "HorizontalPodAutoscaler",
-    "metadata": {"name": "clicks", "namespace": "default"},
-    "spec": {
-        # A version that is not served: the HPA controller ignores it.
-        "scaleTargetRef": {"apiVersion": "flink.apache.org/v1alpha1", "kind": "FlinkDeployment", "name": "clicks"},
-        "maxReplicas": 8,
-        "metrics": [
-            {
-                "type": "External",
-                "external": {"metric": METRIC, "target": {"type": "AverageValue", "averageValue": "1"}},
-            }
-        ],
-    },
-}
+def autoscaled_job() -> list[dict[str, Any]]:
+    """A FlinkDeployment and its HPA, which names a version that is not served: the HPA controller ignores it."""
+    hpa = yaml.safe_load((MANIFESTS / "flink-operator.yaml").read_text())
+    target = hpa["spec"]["scaleTargetRef"]
+    target["apiVersion"] = "flink.apache.org/v1alpha1"
+    return [scale_target("FlinkDeployment", target["name"], 3), hpa]
 
 
 def samples_of(plane: ControlPlane, folder: Path) -> dict[str, float | str]:
@@ -193,18 +152,19 @@ def test_the_pipeline_reads_a_flink_deployment_with_the_extra_scale_target_alone
     release: Release, tmp_path: Path
 ) -> None:
     plane = release.plane
-    plane.apply(FLINK_CRD)
+    plane.kubectl("apply", "-f", str(FLINK_CRD))
     until(lambda: plane.api.get("/apis/flink.apache.org/v1beta1/flinkdeployments"), 60, "jobs can be listed")
-    plane.apply(JOB, HPA)
+    job, hpa = autoscaled_job()
+    plane.apply(job, hpa)
     try:
         with release.installed():
             assert "rbac.extraScaleTargets" in str(samples_of(plane, tmp_path))
             release.helm("upgrade", VALUES)
             found = until(lambda: _with(samples_of(plane, tmp_path), "spec_workers"), 30, "the role takes effect")
-        assert (found["spec_workers"], found["max_workers"]) == (3.0, 8.0)
+        assert (found["spec_workers"], found["max_workers"]) == (3.0, hpa["spec"]["maxReplicas"])
     finally:
         plane.kubectl("delete", "crd", "flinkdeployments.flink.apache.org")
-        plane.kubectl("delete", "hpa", "clicks")
+        plane.kubectl("delete", "hpa", hpa["metadata"]["name"])
 
 
 def _with(samples: dict[str, float | str], signal: str) -> dict[str, float | str]:

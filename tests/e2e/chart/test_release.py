@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from parts.adapter import EXTERNAL, api_service
 from parts.controlplane import ControlPlane
 from parts.process import CommandError, until
 from parts.release import NAME, NAMESPACE, Release
+from parts.service import api_service_of
 
 OBJECT = f"{NAME}-backlog-adapter"
 # What the cluster itself writes at any time.
@@ -136,7 +138,7 @@ def test_a_changed_configuration_replaces_the_pods_that_read_it(release: Release
 
 
 def test_a_given_ca_replaces_that_of_serve_when_conflicts_are_forced(release: Release) -> None:
-    path = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
+    path = api_service(EXTERNAL)
     own, given = (base64.b64encode(f"-----BEGIN {name}".encode()).decode() for name in ("own", "given"))
     secrets = {
         "mode": "secret",
@@ -144,11 +146,8 @@ def test_a_given_ca_replaces_that_of_serve_when_conflicts_are_forced(release: Re
         "serve": {"existingSecret": "a", "caBundle": given},
     }
     with release.installed():
-        body = {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": path.split("/")[-1]},
-        }
+        meta = {"name": path.split("/")[-1]}
+        body = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": meta}
         apply = f"{path}?fieldManager=backlog-adapter&force=true"
         release.plane.api.request("PATCH", apply, body | {"spec": {"caBundle": own}}, "application/apply-patch+yaml")
         with pytest.raises(CommandError, match=r'conflict with "backlog-adapter"[\s\S]*\.spec\.caBundle'):
@@ -160,26 +159,12 @@ def test_a_given_ca_replaces_that_of_serve_when_conflicts_are_forced(release: Re
 @pytest.fixture
 def kedas_group(controlplane: ControlPlane) -> Any:
     """external.metrics.k8s.io as KEDA's chart claims it."""
-    name = "v1beta1.external.metrics.k8s.io"
+    claimed = api_service_of(EXTERNAL, name="keda-operator-metrics-apiserver", namespace="keda")
     owner = {"meta.helm.sh/release-name": "keda", "meta.helm.sh/release-namespace": "keda"}
-    labels = {"app.kubernetes.io/managed-by": "Helm"}
-    spec = {
-        "group": "external.metrics.k8s.io",
-        "version": "v1beta1",
-        "groupPriorityMinimum": 100,
-        "versionPriority": 100,
-    }
-    service = {"name": "keda-operator-metrics-apiserver", "namespace": "keda"}
-    controlplane.apply(
-        {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": name, "annotations": owner, "labels": labels},
-            "spec": spec | {"service": service, "insecureSkipTLSVerify": True},
-        }
-    )
+    claimed["metadata"] |= {"annotations": owner, "labels": {"app.kubernetes.io/managed-by": "Helm"}}
+    controlplane.apply(claimed)
     yield
-    controlplane.kubectl("delete", "apiservice", name)
+    controlplane.kubectl("delete", "apiservice", claimed["metadata"]["name"])
 
 
 def test_helm_names_the_owner_of_a_group_and_installs_without_it(release: Release, kedas_group: Any) -> None:
@@ -188,7 +173,7 @@ def test_helm_names_the_owner_of_a_group_and_installs_without_it(release: Releas
     _remove_the_failed_release(release)
     with release.installed({"apiService": {"external": {"create": False}}}):
         assert get(release.plane, "deployment", OBJECT)
-    owner = release.plane.api.get("/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io")
+    owner = release.plane.api.get(api_service(EXTERNAL))
     assert owner["spec"]["service"]["namespace"] == "keda"
 
 

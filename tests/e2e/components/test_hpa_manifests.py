@@ -18,14 +18,13 @@ from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, NotReadyError, Process, free_port, until
 from parts.service import api_service_at
 from parts.snapshot_server import snapshot_server
-from parts.standins import StandIns, scale_target
+from parts.standins import FLINK_CRD, StandIns, scale_target
 
 from adapter.config import KubernetesSource
 from adapter.sources.kubernetes import KubernetesReader
 from adapter.sources.sample_table import FAULT
 
 ROOT = Path(__file__).parents[3]
-CRD = ROOT / "tests" / "data" / "crds" / "flinkdeployment.yaml"
 MANIFESTS = {path.stem: path for path in sorted((ROOT / "hpa").glob("*.yaml")) if path.stem != "keda-scaledobject"}
 VERSIONS = ("external.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2")
 SERVE = str(Path(sys.executable).parent / "backlog-adapter")
@@ -111,7 +110,7 @@ def recording(run: Path) -> Iterator[Recording]:
     folder = run / "hpa-manifests"
     with ExitStack() as started:
         plane = started.enter_context(ControlPlane(folder))
-        plane.kubectl("apply", "--filename", str(CRD))
+        plane.kubectl("apply", "--filename", str(FLINK_CRD))
         jobs = {name: Job(name, yaml.safe_load(path.read_text()), plane.api) for name, path in MANIFESTS.items()}
         until(lambda: plane.api.raw("/apis/flink.apache.org/v1beta1").is_success, 60, "FlinkDeployments exist")
         _create_targets(plane, jobs)

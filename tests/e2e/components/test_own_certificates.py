@@ -15,6 +15,7 @@ from parts.kubelet import Kubelet
 from parts.pod import Pod
 from parts.process import CommandError, Loop, until
 from parts.publisher import WORKLOAD
+from parts.service import api_service_of
 from parts.traffic import Traffic, lossless_traffic
 
 PUBLISHER = Path(__file__).parents[1] / "parts" / "publisher.py"
@@ -214,20 +215,7 @@ def serial_of(adapter: Adapter, pod: Pod) -> int:
 def test_helm_refuses_a_group_that_another_adapter_owns_and_names_the_object(
     adapter: Adapter, plane: ControlPlane
 ) -> None:
-    theirs = {
-        "apiVersion": "apiregistration.k8s.io/v1",
-        "kind": "APIService",
-        "metadata": {"name": "v1beta1.custom.metrics.k8s.io"},
-        "spec": {
-            "group": "custom.metrics.k8s.io",
-            "version": "v1beta1",
-            "groupPriorityMinimum": 100,
-            "versionPriority": 100,
-            "insecureSkipTLSVerify": True,
-            "service": {"namespace": "monitoring", "name": "prometheus-adapter"},
-        },
-    }
-    plane.apply(theirs)
+    plane.apply(api_service_of(OTHERS, namespace="monitoring", name="prometheus-adapter"))
     try:
         with pytest.raises(CommandError) as refused:
             adapter.upgrade("--set", "apiService.custom.create=true")

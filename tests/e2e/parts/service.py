@@ -5,19 +5,24 @@ from typing import Any
 from parts.process import HOST
 
 
-def api_service_at(port: int, group_version: str, name: str, namespace: str = "default") -> list[dict[str, Any]]:
-    """An APIService whose Service leads to HOST:port; its certificate is not verified."""
+def api_service_of(group_version: str, **service: Any) -> dict[str, Any]:
+    """An APIService whose certificate is not verified. service: the fields of its reference to a Service."""
     group, version = group_version.split("/")
-    meta, ports = {"name": name, "namespace": namespace}, [{"name": "https", "port": port}]
-    slice_meta = {**meta, "labels": {"kubernetes.io/service-name": name}}
     spec = {
         "group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100,
-        "service": {**meta, "port": port}, "insecureSkipTLSVerify": True,
+        "service": service, "insecureSkipTLSVerify": True,
     }  # fmt: skip
+    meta = {"name": f"{version}.{group}"}
+    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": meta, "spec": spec}
+
+
+def api_service_at(port: int, group_version: str, name: str) -> list[dict[str, Any]]:
+    """An APIService whose Service leads to HOST:port."""
+    meta, ports = {"name": name, "namespace": "default"}, [{"name": "https", "port": port}]
+    slice_meta = {**meta, "labels": {"kubernetes.io/service-name": name}}
     return [
         {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports}},
         {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": slice_meta, "addressType": "IPv4",
          "endpoints": [{"addresses": [HOST], "conditions": {"ready": True}}], "ports": ports},
-        {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-         "metadata": {"name": f"{version}.{group}"}, "spec": spec},
+        api_service_of(group_version, **meta, port=port),
     ]  # fmt: skip

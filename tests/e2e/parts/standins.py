@@ -1,6 +1,7 @@
 """Stand-ins for a kubelet and for the Flink Kubernetes Operator, where only the numbers of replicas matter."""
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ from parts.controlplane import Api
 from parts.process import Loop
 from parts.scale_target import workload_resource
 
+FLINK_CRD = Path(__file__).parents[2] / "data" / "crds" / "flinkdeployment.yaml"
 _MERGE = "application/merge-patch+json"
 _FLINK = "/apis/flink.apache.org/v1beta1"
 
