@@ -6,12 +6,13 @@ Both servers then hold the same numbers, and the same request reads the same wor
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import httpx
 import msgspec
 
 from bench.go_server import GoServer, secure_serving
 from bench.processes import free_port, running, wait_until
+from bench.prometheus_server import prometheus
 from bench.replica import STARTS_WITHIN_S, WORKLOADS, Replica, answers, path
 from bench.tool_folder import tools
 
@@ -40,8 +41,9 @@ def programs() -> tuple[Path, Path] | None:
 @contextmanager
 def prometheus_adapter(parts: tuple[Path, Path], ours: Replica) -> Iterator[GoServer]:
     """Run both while the block lasts. Raises RuntimeError with the output of the one that does not start."""
-    (prometheus, adapter), folder = parts, ours.identities.folder
-    with _prometheus(prometheus, folder, ours.fleet.server.port) as url:
+    (program, adapter), folder = parts, ours.identities.folder
+    settings = _scrape_settings(ours.fleet.server.port)
+    with prometheus(program, folder, settings, f"count({_METRIC}) == {WORKLOADS}") as url:
         rules, out = folder / "rules.yaml", folder / "prometheus-adapter.out"
         rules.write_bytes(msgspec.json.encode(_RULES))  # JSON is YAML
         port, trust = free_port(), ours.identities.context("proxy")
@@ -52,24 +54,7 @@ def prometheus_adapter(parts: tuple[Path, Path], ours: Replica) -> Iterator[GoSe
             yield GoServer(process.pid, port)
 
 
-@contextmanager
-def _prometheus(program: Path, folder: Path, exporter_port: int) -> Iterator[str]:
-    """The address of a Prometheus that has scraped every workload."""
-    port, config, out = free_port(), folder / "prometheus.yaml", folder / "prometheus.out"
+def _scrape_settings(exporter_port: int) -> dict[str, Any]:
     targets = [{"targets": [f"127.0.0.1:{exporter_port}"]}]
     job = {"job_name": "pipeline", "honor_labels": True, "scrape_interval": f"{_SCRAPE_S}s", "static_configs": targets}
-    config.write_bytes(msgspec.json.encode({"scrape_configs": [job]}))
-    options = {"config.file": config, "storage.tsdb.path": folder / "tsdb", "web.listen-address": f"127.0.0.1:{port}"}
-    url = f"http://127.0.0.1:{port}"
-    with running([str(program), *(f"--{name}={value}" for name, value in options.items())], out) as process:
-        wait_until(lambda: _series(url) == WORKLOADS, process, out, STARTS_WITHIN_S)
-        yield url
-
-
-def _series(url: str) -> int:
-    """The number of workloads that Prometheus has a sample of."""
-    try:
-        answer = httpx.get(f"{url}/api/v1/query", params={"query": f"count({_METRIC})"}, trust_env=False).json()
-        return int(answer["data"]["result"][0]["value"][1])
-    except (httpx.HTTPError, ValueError, LookupError):
-        return 0
+    return {"scrape_configs": [job]}
