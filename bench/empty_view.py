@@ -13,22 +13,21 @@ from flask import Flask, Response
 
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
-from bench.go_server import GoServer
-from bench.processes import free_port, running, wait_until
-from bench.replica import STARTS_WITHIN_S, answers, path
+from bench.comparison import Contender
+from bench.processes import free_port
+from bench.replica import path, running_server
 from conformance.identities import Identities
 
 _BODY = b'{"kind":"ExternalMetricValueList","apiVersion":"external.metrics.k8s.io/v1beta1","metadata":{},"items":[]}'
 
 
 @contextmanager
-def empty_view(identities: Identities) -> Iterator[GoServer]:
+def empty_view(identities: Identities) -> Iterator[Contender]:
     """Run the server while the block lasts. Raises RuntimeError with its output if it does not start."""
-    port, out, trust = free_port(), identities.folder / "empty-view.out", identities.context("proxy")
-    words = [sys.executable, "-m", "bench.empty_view", str(port), *map(str, identities.serving)]
-    with running(words, out) as process:
-        wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
-        yield GoServer(process.pid, port)
+    port = free_port()
+    command = [sys.executable, "-m", "bench.empty_view", str(port), *identities.serving]
+    with running_server(command, port, identities, path(0)) as pid:
+        yield Contender("empty Flask view", pid, port, path("%d"))
 
 
 def _main(port: str, certificate: str, key: str) -> None:

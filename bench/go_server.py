@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
+from bench.comparison import Contender
 from bench.load import Generator
-from bench.processes import free_port, running, wait_until
-from bench.replica import STARTS_WITHIN_S, Replica, answers
+from bench.processes import free_port
+from bench.replica import Replica, running_server
 from bench.tool_folder import tools
 from conformance.identities import Identities
 
@@ -17,14 +17,6 @@ BUILD = "bench/goserver/build.sh"
 _METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/bench/my-external-metric"
 
 _LIBRARY = re.compile(r"custom-metrics-apiserver (v\S+)")
-
-
-@dataclass(frozen=True, slots=True)
-class GoServer:
-    """A running Go server."""
-
-    pid: int
-    port: int
 
 
 def folder() -> Path:
@@ -49,12 +41,11 @@ def path(workload: object) -> str:
 
 
 @contextmanager
-def go_server(program: Path, ours: Replica) -> Iterator[GoServer]:
+def go_server(program: Path, ours: Replica) -> Iterator[Contender]:
     """Run the server while the block lasts. Raises RuntimeError with its output if it does not start."""
-    port, out, trust = free_port(), ours.identities.folder / "go-server.out", ours.identities.context("proxy")
-    with running([str(program), *secure_serving(port, ours)], out) as process:
-        wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
-        yield GoServer(process.pid, port)
+    port = free_port()
+    with running_server([str(program), *secure_serving(port, ours)], port, ours.identities, path(0)) as pid:
+        yield Contender("Go", pid, port, path("%d"), has_http2=True)
 
 
 def secure_serving(port: int, ours: Replica) -> list[str]:

@@ -11,7 +11,7 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from bench.comparison import SITUATIONS, WITHOUT_STALLS, Comparison, Contender
 from bench.comparison_line import heading
 from bench.machine import description, load
 from bench.processes import LOOK_EVERY_S
-from bench.replica import STARTS_WITHIN_S, WORKLOADS, Fleet, Replica, answers
+from bench.replica import STARTS_WITHIN_S, WORKLOADS, Replica, answers
 
 LARGE = 40_000  # workloads
 
@@ -64,32 +64,22 @@ def _measure(ours: Replica, programs: Path, arguments: argparse.Namespace, start
     if arguments.only == "prometheus-adapter":
         return
     if (programs / "server").is_file():
-        other = started.enter_context(go_server.go_server(programs / "server", ours))
-        comparison.contenders = [
-            contender,
-            Contender("Go", other.pid, other.port, go_server.path("%d"), has_http2=True),
-        ]
+        comparison.contenders = [contender, started.enter_context(go_server.go_server(programs / "server", ours))]
     else:
         yield f"ours alone: {_missing(programs / 'server')}\n"
-    trust = ours.identities.context("proxy")
-    yield from _lines(comparison, ours.fleet, lambda: answers(ours.port, trust, replica.path(LARGE - 1)))
+    yield from _lines(comparison, ours)
 
 
 def _compare_prometheus_adapter(comparison: Comparison, parts: tuple[Path, Path], ours: Replica) -> Iterator[object]:
-    with (
-        prometheus_adapter.prometheus_adapter(parts, ours) as other,
-        empty_view.empty_view(ours.identities) as least,
-    ):
-        opponent = Contender("prometheus-adapter", other.pid, other.port, replica.path("%d"))
-        floor = Contender("empty Flask view", least.pid, least.port, replica.path("%d"))
-        both = replace(comparison, contenders=[*comparison.contenders, opponent, floor])
+    with prometheus_adapter.prometheus_adapter(parts, ours) as other, empty_view.empty_view(ours.identities) as least:
+        both = replace(comparison, contenders=[*comparison.contenders, other, least])
         yield heading([each.name for each in both.contenders])
         yield from both.closed_loops(WITHOUT_STALLS, ">= 3 times")
         yield both.memory("memory (RSS); Prometheus apart")
         yield f"{both.failures()}\n"
 
 
-def _lines(comparison: Comparison, fleet: Fleet, is_large: Callable[[], bool]) -> Iterator[object]:
+def _lines(comparison: Comparison, ours: Replica) -> Iterator[object]:
     yield heading([each.name for each in comparison.contenders])
     yield comparison.memory(f"memory (RSS), {WORKLOADS} workloads, idle")
     yield from comparison.closed_loops(SITUATIONS, ">= 0.8 times")
@@ -97,16 +87,16 @@ def _lines(comparison: Comparison, fleet: Fleet, is_large: Callable[[], bool]) -
     yield from comparison.syncs()
     yield from comparison.spread_sync()
     yield comparison.memory("memory (RSS) after the load")
-    fleet.resize(LARGE)
-    _await(is_large)
+    ours.fleet.resize(LARGE)
+    _await_large_fleet(ours)
     yield from comparison.discovery(f"discovery; ours with {LARGE} workloads")
     yield comparison.memory(f"memory (RSS), ours with {LARGE} workloads")
     yield comparison.failures()
 
 
-def _await(holds: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + STARTS_WITHIN_S
-    while not holds():
+def _await_large_fleet(ours: Replica) -> None:
+    trust, until_s = ours.identities.context("proxy"), time.monotonic() + STARTS_WITHIN_S
+    while not answers(ours.port, trust, replica.path(LARGE - 1)):
         if time.monotonic() > until_s:
             raise RuntimeError(f"{LARGE} workloads were not served within {STARTS_WITHIN_S:.0f} s")
         time.sleep(LOOK_EVERY_S)

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from bench.go_server import GoServer, secure_serving
-from bench.processes import free_port, running, wait_until
+from bench.comparison import Contender
+from bench.go_server import secure_serving
+from bench.processes import free_port
 from bench.prometheus_server import prometheus
-from bench.replica import STARTS_WITHIN_S, WORKLOADS, Replica, answers, path
+from bench.replica import WORKLOADS, Replica, path, running_server
 from bench.tool_folder import tools
 
 BUILD = "make tools-all"
@@ -39,19 +40,17 @@ def programs() -> tuple[Path, Path] | None:
 
 
 @contextmanager
-def prometheus_adapter(parts: tuple[Path, Path], ours: Replica) -> Iterator[GoServer]:
+def prometheus_adapter(parts: tuple[Path, Path], ours: Replica) -> Iterator[Contender]:
     """Run both while the block lasts. Raises RuntimeError with the output of the one that does not start."""
     (program, adapter), folder = parts, ours.identities.folder
     settings = _scrape_settings(ours.fleet.server.port)
     with prometheus(program, folder, settings, f"count({_METRIC}) == {WORKLOADS}") as url:
-        rules, out = folder / "rules.yaml", folder / "prometheus-adapter.out"
+        rules, port = folder / "rules.yaml", free_port()
         rules.write_bytes(msgspec.json.encode(_RULES))  # JSON is YAML
-        port, trust = free_port(), ours.identities.context("proxy")
-        options = {"prometheus-url": url, "config": rules, "metrics-relist-interval": f"{_SCRAPE_S}s"}
-        words = [str(adapter), *secure_serving(port, ours)]
-        with running([*words, *(f"--{name}={value}" for name, value in options.items())], out) as process:
-            wait_until(lambda: answers(port, trust, path(0)), process, out, STARTS_WITHIN_S)
-            yield GoServer(process.pid, port)
+        options = [f"--prometheus-url={url}", f"--config={rules}", f"--metrics-relist-interval={_SCRAPE_S}s"]
+        command = [str(adapter), *secure_serving(port, ours), *options]
+        with running_server(command, port, ours.identities, path(0)) as pid:
+            yield Contender("prometheus-adapter", pid, port, path("%d"))
 
 
 def _scrape_settings(exporter_port: int) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """A real `serve` process with stand-ins for the cluster's API and for the pipeline, which publishes snapshots."""
 
 import ssl
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPSConnection
@@ -106,20 +105,25 @@ def replica() -> Iterator[Replica]:
         cluster = started.enter_context(run_cluster(authentication_config(identities), identities.folder))
         fleet = Fleet(WORKLOADS)
         fleet.start(started)
-        process = started.enter_context(_serve(port, identities, cluster, fleet))
-        yield Replica(process.pid, port, identities, cluster, fleet)
+        (certificate, key), url = identities.serving, f"http://127.0.0.1:{fleet.server.port}"
+        text = _CONFIG.format(port=port, certificate=certificate, key=key, kubeconfig=cluster.kubeconfig, url=url)
+        config = identities.folder / "serve.yaml"
+        config.write_text(text, "utf-8")
+        command = [sys.executable, "-m", "adapter", "serve", "--config", str(config)]
+        pid = started.enter_context(running_server(command, port, identities, path(WORKLOADS - 1)))
+        yield Replica(pid, port, identities, cluster, fleet)
 
 
 @contextmanager
-def _serve(port: int, identities: Identities, cluster: Cluster, fleet: Fleet) -> "Iterator[subprocess.Popen[bytes]]":
-    (certificate, key), url = identities.serving, f"http://127.0.0.1:{fleet.server.port}"
-    text = _CONFIG.format(port=port, certificate=certificate, key=key, kubeconfig=cluster.kubeconfig, url=url)
-    config, out = identities.folder / "serve.yaml", identities.folder / "serve.out"
-    config.write_text(text, "utf-8")
-    with running([sys.executable, "-m", "adapter", "serve", "--config", str(config)], out) as process:
-        trust = identities.context("proxy")
-        wait_until(lambda: answers(port, trust, path(WORKLOADS - 1)), process, out, STARTS_WITHIN_S)
-        yield process
+def running_server(command: Sequence[str], port: int, identities: Identities, target: str) -> Iterator[int]:
+    """The process of a server while the block lasts, once it answers a request for this path with 200.
+
+    Raises RuntimeError with its output if it does not start.
+    """
+    out, trust = identities.folder / f"server-{port}.out", identities.context("proxy")
+    with running(command, out) as process:
+        wait_until(lambda: answers(port, trust, target), process, out, STARTS_WITHIN_S)
+        yield process.pid
 
 
 def path(workload: object, metric: str = "required_workers") -> str:
