@@ -12,7 +12,7 @@ from pathlib import Path
 from adapter.backtest import command
 from adapter.backtest.summary import Summary
 from bench import frontier_picture, overview, policies
-from bench.frontier_point import FrontierPoint
+from bench.frontier_picture import FrontierPoint
 
 FILE = Path(__file__).parents[1] / "docs" / "frontier.svg"
 # What a rescale is worth, and the cooldown of scale-downs, in seconds.

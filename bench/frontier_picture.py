@@ -1,9 +1,9 @@
 """Draw worker-hours against rescales: the curve of `drain`, and the other policies as points around it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import log10
 
-from bench.frontier_point import FrontierPoint
 from bench.svg import Point, dot, head, path, text
 
 _WIDTH, _LEFT, _TOP, _COLUMNS = 900, 54, 96, 2
@@ -23,6 +23,17 @@ _STYLE = """.dot { fill: #0a66c2; }
 .open { fill: none; stroke: #0a66c2; stroke-width: 1.3; }
 .small { font-size: 9.5px; }
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierPoint:
+    """A policy on the traces of one profile: means, and the number of traces on which it is late."""
+
+    policy: str
+    cost_ratio: float  # worker-hours over the oracle's
+    rescales_per_day: float
+    over_60s_pct: float
+    late_traces: int
 
 
 def draw(profiles: Mapping[str, Sequence[FrontierPoint]], curve: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from adapter.simulator.score import scores
 from adapter.simulator.world import SimulatedJob
 from bench import frontier_picture
 from bench.frontier import CURVE, dominating_point, main, table
-from bench.frontier_point import FrontierPoint
+from bench.frontier_picture import FrontierPoint
 from bench.played_plan import LATE_PCT
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
