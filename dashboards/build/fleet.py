@@ -6,6 +6,7 @@ from dashboards.build.frame import (
     BY_WORKLOAD,
     DECISION_LABELS,
     among,
+    by_decision_label,
     dashboard,
     decisions,
     of_workload,
@@ -24,11 +25,9 @@ from dashboards.build.panels import (
     Column,
     Drawn,
     Limit,
-    Panel,
     Query,
     Table,
     chart,
-    line_chart,
     rows,
     value,
 )
@@ -43,6 +42,8 @@ _SIZE, _MAX = f"({of_workload('spec_workers')} or {of_workload('current_workers'
 _HELD = of_workload("decision_info", matcher(GATES))
 # An unknown backlog time ranks first. The column stays empty: unknown is not a number.
 _HELD_ROWS = top(_MOST_ROWS, f"{_BACKLOG_TIME} and on (namespace, workload) {_HELD} or Inf * {_HELD}")
+_BOUNDS = by_decision_label("bound", 'bound!=""')
+_CHANGES = f"max {BY_WORKLOAD} (changes({series('spec_workers')}[1h]))"
 _BEHIND = Limit(1, "the workload is behind its target")
 
 
@@ -119,24 +120,18 @@ def _held() -> Table:
 
 def _lines() -> tuple[Drawn, ...]:
     return (
-        line_chart(
-            Panel(
-                title="Workloads by reason",
-                shows="How many workloads have each reason.",
-                unit=WORKLOADS,
-                queries=(Query(f"count by (reason) (max by (namespace, workload, reason) ({_info()}))", "{{reason}}"),),
-            ),
+        chart(
+            "Workloads by reason",
+            "How many workloads have each reason.",
+            WORKLOADS,
+            (Query(f"count by (reason) ({by_decision_label('reason')})", "{{reason}}"),),
             stacked=True,
         ),
-        line_chart(
-            Panel(
-                title="Workloads by bound",
-                shows="How many sizes each bound limits; docs/decisions.md explains the bounds.",
-                unit=WORKLOADS,
-                queries=(
-                    Query(f"count by (bound) (max by (namespace, workload, bound) ({_info(_BOUND)}))", "{{bound}}"),
-                ),
-            ),
+        chart(
+            "Workloads by bound",
+            "How many sizes each bound limits; docs/decisions.md explains the bounds.",
+            WORKLOADS,
+            (Query(f"count by (bound) ({_BOUNDS})", "{{bound}}"),),
             stacked=True,
         ),
         chart(
@@ -175,11 +170,3 @@ def _lines() -> tuple[Drawn, ...]:
 
 def _largest(expr: str) -> tuple[Query, ...]:
     return (Query(top(_MOST_LINES, expr), "{{namespace}}/{{workload}}"),)
-
-
-_BOUND = 'bound!=""'
-_CHANGES = f"max {BY_WORKLOAD} (changes({series('spec_workers')}[1h]))"
-
-
-def _info(*matchers: str) -> str:
-    return series("decision_info", *matchers)

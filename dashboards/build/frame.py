@@ -41,6 +41,11 @@ def decisions() -> str:
     return f"max by ({', '.join(DECISION_LABELS)}) ({series('decision_info')})"
 
 
+def by_decision_label(label: str, *matchers: str) -> str:
+    """One series for each workload and value of a label of its decision."""
+    return f"max by (namespace, workload, {label}) ({series('decision_info', *matchers)})"
+
+
 def of_process(metric: str, *matchers: str) -> str:
     """The selector of a metric of the selected processes."""
     return f"{PREFIX}{metric}{{{', '.join((PROCESS_MATCHERS, *matchers))}}}"

@@ -6,7 +6,9 @@ from dashboards.build.frame import dashboard, of_process, of_workload, top
 from dashboards.build.panels import (
     COUNT,
     DAYS,
+    GREEN,
     PER_S,
+    RED,
     REQUESTS_PER_S,
     SAMPLE_AGES,
     SECONDS,
@@ -15,13 +17,10 @@ from dashboards.build.panels import (
     Column,
     Drawn,
     Limit,
-    Panel,
     Query,
     Table,
     Unit,
     chart,
-    line_chart,
-    number,
     rows,
     value,
 )
@@ -42,24 +41,14 @@ def health() -> Dashboard:
 
 
 def _now() -> tuple[Drawn, ...]:
-    expiry = (Limit(14, "renew it now", YELLOW), Limit(30, "enough", "green"))
+    expires = "Days until the first serving certificate expires."
+    expiry = (Limit(14, "renew it now", YELLOW), Limit(30, "enough", GREEN))
     age, days = of_process("snapshot_age_seconds"), of_process("certificate_days_left")
     return (
         value("Processes", "Scraped processes of the adapter.", COUNT, f"count({of_process('build_info')})").span(6),
         value("Oldest snapshot", "The largest age of a snapshot in a process.", SECONDS, f"max({age})", *_LATE).span(6),
         value("Workloads", "Workloads in the snapshot.", WORKLOADS, f"max({of_process('workloads')})").span(6),
-        number(
-            Panel(
-                title="Certificate",
-                shows="Days until the first serving certificate expires.",
-                unit=DAYS,
-                queries=(Query(f"min({days})"),),
-                limits=expiry,
-                below="red",
-                width=6,
-                height=4,
-            )
-        ),
+        value("Certificate", expires, DAYS, f"min({days})", *expiry, below=RED).span(6),
         rows(_processes()),
         rows(_owners()),
     )
@@ -92,7 +81,7 @@ def _owners() -> Table:
 
 
 def _ticks() -> tuple[Drawn, ...]:
-    by_process = "{{job}} {{instance}}"
+    by_process, phases = "{{job}} {{instance}}", of_process("phase_seconds", 'phase!="triggerExecution"')
     return (
         chart(
             "Age of the snapshot",
@@ -110,18 +99,12 @@ def _ticks() -> tuple[Drawn, ...]:
                 Query(f"max({of_process('tick_seconds')})", "interval"),
             ),
         ),
-        line_chart(
-            Panel(
-                title="Phases of the last micro-batch",
-                shows="Durations that Spark reports: addBatch reads the sources, decides and publishes; walCommit and "
-                "commitOffsets write the checkpoint. triggerExecution is the whole and is not shown.",
-                unit=SECONDS,
-                queries=(
-                    Query(
-                        "max by (phase) (" + of_process("phase_seconds", 'phase!="triggerExecution"') + ")", "{{phase}}"
-                    ),
-                ),
-            ),
+        chart(
+            "Phases of the last micro-batch",
+            "Durations that Spark reports: addBatch reads the sources, decides and publishes; walCommit and "
+            "commitOffsets write the checkpoint. triggerExecution is the whole and is not shown.",
+            SECONDS,
+            (Query(f"max by (phase) ({phases})", "{{phase}}"),),
             stacked=True,
         ),
         chart(

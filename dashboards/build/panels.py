@@ -110,15 +110,18 @@ Drawn: TypeAlias = timeseries.Panel | stat.Panel | table.Panel | statetimeline.P
 D = TypeVar("D", timeseries.Panel, stat.Panel, table.Panel, statetimeline.Panel, xychart.Panel)
 
 
-def line_chart(panel: Panel, *, stacked: bool = False) -> timeseries.Panel:
-    """Numbers over time, with the limits as dashed lines."""
+def chart(
+    title: str, shows: str, unit: Unit, queries: tuple[Query, ...], *limits: Limit, stacked: bool = False
+) -> timeseries.Panel:
+    """Numbers over time in half of the width, with the limits as dashed lines."""
+    panel = Panel(title=title, shows=shows, unit=unit, queries=queries, limits=limits)
     tooltip = shared.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.DESCENDING)
     legend = shared.VizLegendOptions().show_legend(True).display_mode(common.LegendDisplayMode.TABLE)
-    drawn = _common(timeseries.Panel(), panel).axis_label(panel.unit.words).tooltip(tooltip)
+    drawn = _common(timeseries.Panel(), panel).axis_label(unit.words).tooltip(tooltip)
     drawn.legend(legend.placement(common.LegendPlacement.BOTTOM).calcs(["lastNotNull", "max"]))
     drawn.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.PALETTE_CLASSIC)).line_width(1).fill_opacity(5)
     drawn.show_points(common.VisibilityMode.NEVER)
-    if panel.limits:
+    if limits:
         style = shared.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED)
         drawn.thresholds_style(style)
     if stacked:  # as bars: series that come and go would leave gaps between areas
@@ -127,30 +130,25 @@ def line_chart(panel: Panel, *, stacked: bool = False) -> timeseries.Panel:
     return _with_targets(drawn, panel, instant=False)
 
 
-def number(panel: Panel, *, names: bool = False) -> stat.Panel:
-    """The newest value, large. names: show the legend instead of the value."""
+def value(title: str, shows: str, unit: Unit, query: str | Query, *limits: Limit, below: str = "") -> stat.Panel:
+    """The newest value of one query, large, in a sixth of the width; the legend instead if the query has one.
+
+    below: the color under the first limit.
+    """
+    query = Query(query) if isinstance(query, str) else query
+    below = below or (GREEN if limits else BLUE)
+    panel = Panel(title=title, shows=shows, unit=unit, queries=(query,), limits=limits, below=below, width=4, height=4)
     drawn = _common(stat.Panel(), panel)
     drawn.reduce_options(shared.ReduceDataOptions().calcs(["lastNotNull"])).graph_mode(common.BigValueGraphMode.NONE)
     drawn.color_mode(common.BigValueColorMode.VALUE)
-    drawn.text_mode(common.BigValueTextMode.NAME if names else common.BigValueTextMode.AUTO)
+    drawn.text_mode(common.BigValueTextMode.NAME if query.legend else common.BigValueTextMode.AUTO)
     drawn.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
     return _with_targets(drawn, panel, instant=True)
 
 
-def chart(title: str, shows: str, unit: Unit, queries: tuple[Query, ...], *limits: Limit) -> timeseries.Panel:
-    """A line chart of half the width."""
-    return line_chart(Panel(title=title, shows=shows, unit=unit, queries=queries, limits=limits))
-
-
-def value(title: str, shows: str, unit: Unit, expr: str, *limits: Limit) -> stat.Panel:
-    """The newest value of one query, with a sixth of the width."""
-    below = GREEN if limits else BLUE
-    panel = Panel(title=title, shows=shows, unit=unit, queries=(Query(expr),), limits=limits, below=below)
-    return number(replace(panel, width=4, height=4))
-
-
-def timeline(panel: Panel, colors: Mapping[str, str]) -> statetimeline.Panel:
+def timeline(title: str, shows: str, query: Query, colors: Mapping[str, str]) -> statetimeline.Panel:
     """A row for each series, colored while it exists. colors: regular expression over the legend -> color."""
+    panel = Panel(title=title, shows=shows, unit=NAME, queries=(query,), height=6)
     active = model.ValueMap({"1": model.ValueMappingResult(text="active", index=0)})
     drawn = _common(statetimeline.Panel(), panel).mappings([active]).show_value(common.VisibilityMode.NEVER)
     drawn.row_height(0.8).legend(shared.VizLegendOptions().show_legend(False))

@@ -6,6 +6,7 @@ from dashboards.build.frame import (
     DECISION_LABELS,
     WORKLOAD_UID,
     among,
+    by_decision_label,
     dashboard,
     decisions,
     of_workload,
@@ -13,7 +14,6 @@ from dashboards.build.frame import (
     top,
 )
 from dashboards.build.panels import (
-    BLUE,
     COUNT,
     NAME,
     RATIO,
@@ -30,8 +30,6 @@ from dashboards.build.panels import (
     Table,
     Unit,
     chart,
-    line_chart,
-    number,
     rows,
     scatter,
     timeline,
@@ -42,9 +40,8 @@ from dashboards.build.reasons import COLORS, LEGEND
 _MOST_LINES = 20
 _WHO = "{{namespace}}/{{workload}}"
 _PARTITIONS = Unit("none", "partitions or workers")
-_REASON = f"max by (namespace, workload, reason) ({series('decision_info')})"
-_BOUND_INFO = series("decision_info", 'bound!=""')
-_BOUND = f"max by (namespace, workload, bound) ({_BOUND_INFO})"
+_REASON = by_decision_label("reason")
+_BOUND = by_decision_label("bound", 'bound!=""')
 
 
 def workload() -> Dashboard:
@@ -68,17 +65,9 @@ def _lines(**names: str) -> tuple[Query, ...]:
 def _now() -> tuple[Drawn, ...]:
     over = f"{of_workload('backlog_time_seconds')} / {of_workload('backlog_time_target_seconds')}"
     behind = Limit(1, "the workload is behind its target")
-    reason = Panel(
-        title="Reason",
-        shows="Why the size is what it is; docs/decisions.md explains each reason.",
-        unit=NAME,
-        queries=(Query(top(4, _REASON), "{{reason}}"),),
-        width=4,
-        height=4,
-        below=BLUE,
-    )
+    why = "Why the size is what it is; docs/decisions.md explains each reason."
     return (
-        number(reason, names=True),
+        value("Reason", why, NAME, Query(top(4, _REASON), "{{reason}}")),
         value("Required workers", "What the HPA reads, a sum with All.", WORKERS, _sum("required_workers")),
         value("Desired replicas", "spec.replicas, a sum with All.", WORKERS, _sum("spec_workers")),
         value("Ready workers", "Workers that are ready, a sum with All.", WORKERS, _sum("ready_workers")),
@@ -92,43 +81,31 @@ def _sum(metric: str) -> str:
 
 
 def _decision() -> tuple[Drawn, ...]:
-    workers = Panel(
-        title="Workers",
-        shows="Required: what the HPA reads. Wanted: the policy's size before the bounds. Desired: spec.replicas. "
+    workers = _chart(
+        "Workers",
+        "Required: what the HPA reads. Wanted: the policy's size before the bounds. Desired: spec.replicas. "
         "Every rescale is also an annotation.",
-        unit=WORKERS,
-        queries=_lines(
-            required_workers="required",
-            wanted_workers="wanted",
-            spec_workers="desired",
-            current_workers="existing",
-            ready_workers="ready",
-            min_workers="minimum",
-            max_workers="maximum",
-        ),
-        width=24,
-        height=10,
+        WORKERS,
+        required_workers="required",
+        wanted_workers="wanted",
+        spec_workers="desired",
+        current_workers="existing",
+        ready_workers="ready",
+        min_workers="minimum",
+        max_workers="maximum",
     )
     return (
-        line_chart(workers),
+        workers.span(24).height(10),
         timeline(
-            Panel(
-                title="Reasons",
-                shows=f"A row for each reason, colored while it holds. {LEGEND}",
-                unit=NAME,
-                queries=(Query(top(_MOST_LINES, _REASON), f"{_WHO}: {{{{reason}}}}"),),
-                height=6,
-            ),
+            "Reasons",
+            f"A row for each reason, colored while it holds. {LEGEND}",
+            Query(top(_MOST_LINES, _REASON), f"{_WHO}: {{{{reason}}}}"),
             COLORS,
         ),
         timeline(
-            Panel(
-                title="Bounds",
-                shows="A row for each bound, colored while it limits the size; without a row no bound did.",
-                unit=NAME,
-                queries=(Query(top(_MOST_LINES, _BOUND), f"{_WHO}: {{{{bound}}}}"),),
-                height=6,
-            ),
+            "Bounds",
+            "A row for each bound, colored while it limits the size; without a row no bound did.",
+            Query(top(_MOST_LINES, _BOUND), f"{_WHO}: {{{{bound}}}}"),
             {".*": "orange"},
         ),
         rows(_policies()),
