@@ -13,3 +13,9 @@ def program(name: str, target: str = "make tools") -> Path:
     if not versions:
         pytest.skip(f"{name} is not built: no {tools()}/{name}-*/{name}; {target}")
     return max(versions, key=lambda file: file.parent.stat().st_mtime)
+
+
+def need(tool: str, target: str = "make tools") -> None:
+    """Skips the test without the folder of a tool. target: the command that builds it."""
+    if not (tools() / tool).is_dir():
+        pytest.skip(f"{tool} is not in {tools()}: {target}")

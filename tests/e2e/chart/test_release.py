@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from parts.adapter import EXTERNAL, api_service
 from parts.controlplane import ControlPlane
 from parts.process import CommandError, until
 from parts.release import NAME, NAMESPACE, Release
-from parts.service import api_service_of
+from parts.service import EXTERNAL, api_service, api_service_of
 
 OBJECT = f"{NAME}-backlog-adapter"
 # What the cluster itself writes at any time.

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from parts.adapter import CUSTOM, EXTERNAL, VERSIONS, Adapter
+from parts.adapter import Adapter
 from parts.controlplane import ControlPlane
 from parts.process import until
+from parts.service import CUSTOM, EXTERNAL, VERSIONS
 
 from adapter.core.metrics import METRICS, OBJECT_KINDS
 

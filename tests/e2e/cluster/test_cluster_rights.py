@@ -8,10 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-from parts.adapter import CUSTOM, NAME, NAMESPACE, SEGMENTS, VERSIONS, Adapter
+from parts.adapter import NAME, NAMESPACE, SEGMENTS, Adapter
 from parts.controlplane import Api, ControlPlane, User
 from parts.direct import DirectClient
 from parts.process import until
+from parts.service import CUSTOM, VERSIONS
 
 RBAC = "rbac.authorization.k8s.io"
 OF_AN_OBJECT = f"/apis/{CUSTOM[1]}/namespaces/default/deployments.apps/clicks/segments"

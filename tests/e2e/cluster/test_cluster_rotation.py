@@ -10,12 +10,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from parts import frontproxy
-from parts.adapter import NAME, NAMESPACE, SEGMENTS, VERSIONS, Adapter
+from parts.adapter import NAME, NAMESPACE, SEGMENTS, Adapter
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane, User
 from parts.direct import DirectClient
 from parts.kubelet import Kubelet
 from parts.process import until
+from parts.service import VERSIONS
 from parts.traffic import Traffic, lossless_traffic
 
 HOST = f"{NAME}.{NAMESPACE}.svc"

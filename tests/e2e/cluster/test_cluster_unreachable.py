@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from parts.adapter import EXTERNAL, NAME, NAMESPACE, SEGMENTS, Adapter
+from parts.adapter import NAME, NAMESPACE, SEGMENTS, Adapter
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane, User
 from parts.direct import DirectClient
 from parts.port_forward import PortForward
 from parts.process import HOST, Process, free_port, until
+from parts.service import EXTERNAL
 
 SERVE = str(Path(sys.executable).parent / "backlog-adapter")
 RECOVERED_S = 60

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from parts.backfill import HistoryPrometheus, Sample
 from parts.prometheus import TOOL
+from tool_cache import need
 
 from adapter import cli
-from bench.tool_folder import tools
 
 HOURS = 4
 STEP_S = 15
@@ -44,8 +44,7 @@ pipeline: {{checkpoint: /tmp/unused}}
 
 @pytest.fixture(scope="module")
 def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HistoryPrometheus]:
-    if not (tools() / TOOL).is_dir():
-        pytest.skip(f"{TOOL} is not in {tools()}: make tools")
+    need(TOOL)
     with HistoryPrometheus(tmp_path_factory.mktemp("past") / "prometheus") as prometheus:
         prometheus.push(_job(int(time.time()) // STEP_S * STEP_S - HOURS * 3600))
         yield prometheus

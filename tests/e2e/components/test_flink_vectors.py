@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pytest
 from parts.backfill import HistoryPrometheus, Sample
 from parts.prometheus import TOOL
+from tool_cache import need
 
 from adapter.config import Config, Pipeline, PrometheusReading, PrometheusSource, Workload
 from adapter.core.decisions import Decision
@@ -26,7 +27,6 @@ from adapter.core.rules import Rules
 from adapter.sources.prometheus import PrometheusReader
 from adapter.sources.prometheus_plan import queries
 from adapter.sources.sample_table import samples_of
-from bench.tool_folder import tools
 
 SCRAPES = Path(__file__).parents[2] / "data" / "scrapes"
 SERIES = re.compile(r"(\w+)\{(.*?),?\} ")
@@ -155,8 +155,7 @@ def _value(series: Series, vector: Vector, subtasks: int, after_s: float) -> flo
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Decision]]:
     """The last decision of each job."""
-    if not (tools() / TOOL).is_dir():
-        pytest.skip(f"{TOOL} is not in {tools()}: make tools")
+    need(TOOL)
     end_s = int(time.time()) // STEP_S * STEP_S
     with HistoryPrometheus(tmp_path_factory.mktemp("flink") / "prometheus") as prometheus:
         prometheus.push(sample for version, case in CASES for sample in history(version, case, end_s))

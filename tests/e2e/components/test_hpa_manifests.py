@@ -16,7 +16,7 @@ import yaml
 from parts.certificates import Authority
 from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, NotReadyError, Process, free_port, until
-from parts.service import api_service_at
+from parts.service import VERSIONS, api_service_at
 from parts.snapshot_server import snapshot_server
 from parts.standins import FLINK_CRD, StandIns, scale_target
 
@@ -26,7 +26,6 @@ from adapter.sources.sample_table import FAULT
 
 ROOT = Path(__file__).parents[3]
 MANIFESTS = {path.stem: path for path in sorted((ROOT / "hpa").glob("*.yaml")) if path.stem != "keda-scaledobject"}
-VERSIONS = ("external.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2")
 SERVE = str(Path(sys.executable).parent / "backlog-adapter")
 START, UP, DOWN = 2, 4, 3
 BRAKE = "kafka-consumer-brake"

@@ -19,7 +19,7 @@ from parts.certificates import Authority
 from parts.controlplane import Api, ControlPlane
 from parts.process import HOST, until
 from parts.scale_target import workload_resource
-from parts.service import api_service_at
+from parts.service import EXTERNAL, api_service_at
 
 from adapter.simulator.hpa import (
     DOWN,
@@ -35,8 +35,7 @@ from adapter.simulator.hpa import (
 )
 
 START, MAX = 3, 30
-VERSION = "external.metrics.k8s.io/v1beta1"
-GROUP = f"/apis/{VERSION}"
+GROUP = f"/apis/{EXTERNAL}"
 MANIFEST = Path(__file__).parents[3] / "hpa" / "kafka-consumer.yaml"
 NEAR_S = 1.0  # the controller reads its clock a little after the answer, and records a change a little later
 SERVED: tuple[Sequence[str] | None, ...] = (
@@ -136,13 +135,13 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         if not url.path.startswith(f"{GROUP}/namespaces/"):
-            return self._send(200, {"kind": "APIResourceList", "groupVersion": VERSION, "resources": []})
+            return self._send(200, {"kind": "APIResourceList", "groupVersion": EXTERNAL, "resources": []})
         items = self.server.answer(parse_qs(url.query)["labelSelector"][0].removeprefix("workload="))
         if items is None:
             return self._send(503, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no number"})
         common = {"metricName": "required_workers", "metricLabels": {}, "timestamp": "2026-01-01T00:00:00Z"}
         values = [{**common, "value": item} for item in items]
-        return self._send(200, {"kind": "ExternalMetricValueList", "apiVersion": VERSION, "items": values})
+        return self._send(200, {"kind": "ExternalMetricValueList", "apiVersion": EXTERNAL, "items": values})
 
     def _send(self, status: int, content: object) -> None:
         body = json.dumps(content).encode()
@@ -163,7 +162,7 @@ def recorded(run: Path) -> dict[str, list[Sync]]:
         thread = threading.Thread(target=stub.serve_forever)
         thread.start()
         try:
-            plane.apply(*api_service_at(stub.server_port, VERSION, "stub"))
+            plane.apply(*api_service_at(stub.server_port, EXTERNAL, "stub"))
             until(lambda: plane.api.raw(GROUP).is_success, 180, "the aggregator reaches the stub")
             # Their pods do not run: AverageValue counts pods that exist.
             plane.apply(*(workload_resource(name, {}, replicas=START) for name in CASES))

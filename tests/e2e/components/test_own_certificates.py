@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
-from parts.adapter import EXTERNAL, IMAGES, NAME, NAMESPACE, Adapter, api_service
+from parts.adapter import IMAGES, NAME, NAMESPACE, Adapter
 from parts.controlplane import Api, ControlPlane
 from parts.kubelet import Kubelet
 from parts.pod import Pod
 from parts.process import CommandError, Loop, until
 from parts.publisher import WORKLOAD
-from parts.service import api_service_of
+from parts.service import EXTERNAL, api_service, api_service_of
 from parts.traffic import Traffic, lossless_traffic
 
 PUBLISHER = Path(__file__).parents[1] / "parts" / "publisher.py"

@@ -17,8 +17,7 @@ from parts.pravega import Pravega
 from parts.prometheus import Prometheus, scraping
 from parts.spark_workload import KAFKA_SOURCE, SparkWorkload
 from parts.stream_readers import SCOPE, StreamReaders, Wave
-
-from bench.tool_folder import tools
+from tool_cache import need
 
 _RESTART = {"rescale_pause_s": 5, "worker_start_s": 20, "settle_s": 15, "stale_after_s": 45, "error_after_s": 120}
 # The settings of each policy, with seconds where a user has minutes. The published rules of beam-flink have no window.
@@ -94,7 +93,7 @@ def flink_job(
     request: pytest.FixtureRequest, adapter: Adapter, controlplane: ControlPlane, discovery: Discovery, run: Path
 ) -> Iterator[FlinkWorkload]:
     """A job with the policy that is the parameter."""
-    need(flink.TOOL)
+    need(flink.TOOL, "make tools-all")
     name = f"clicks-{request.param}"
     broker, kubelet = request.getfixturevalue("broker"), request.getfixturevalue("kubelet")
     with FlinkWorkload(name, broker, controlplane, run / name, discovery=discovery, kubelet=kubelet) as job:
@@ -105,7 +104,7 @@ def flink_job(
 def spark_query(
     adapter: Adapter, broker: Broker, controlplane: ControlPlane, discovery: Discovery, run: Path
 ) -> Iterator[SparkWorkload]:
-    need(KAFKA_SOURCE)
+    need(KAFKA_SOURCE, "make tools-all")
     with SparkWorkload("invoices", broker, controlplane, run / "invoices", discovery=discovery) as job:
         yield job
 
@@ -122,9 +121,3 @@ def stream_readers(
         StreamReaders("audit", pravega, controlplane, run / "audit", wave, segment_events_per_s=10) as readers,
     ):
         yield readers
-
-
-def need(tool: str) -> None:
-    """Skips the test without this tool."""
-    if not (tools() / tool).is_dir():
-        pytest.skip(f"{tool} is not in {tools()}: make tools-all")

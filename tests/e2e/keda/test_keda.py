@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from parts.adapter import CUSTOM, NAME, Adapter, Systems, values
+from parts.adapter import NAME, Adapter, Systems, values
 from parts.controlplane import HPA_SYNC_S, ControlPlane
 from parts.direct import PORT
 from parts.keda import TOOL, Keda
@@ -15,8 +15,8 @@ from parts.kubelet import Kubelet
 from parts.pravega import Pravega
 from parts.process import until
 from parts.scale_target import MANIFESTS, workload_resource
-
-from bench.tool_folder import tools
+from parts.service import CUSTOM
+from tool_cache import need
 
 pytestmark = pytest.mark.full
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/clicks"
@@ -27,8 +27,7 @@ FALLBACK = 6
 @pytest.fixture(scope="module")
 def adapter(run: Path, controlplane: ControlPlane, kubelet: Kubelet, pravega: Pravega) -> Adapter:
     """The chart beside KEDA, without the APIService of external.metrics.k8s.io."""
-    if not (tools() / TOOL).is_dir():
-        pytest.skip(f"{TOOL} is not in {tools()}: make tools-all")
+    need(TOOL, "make tools-all")
     adapter = Adapter(controlplane, kubelet, run / "adapter")
     switches = {"external": {"create": False}, "custom": {"create": True}}
     adapter.install(values(Systems(pravega=pravega)) | {"apiService": switches}, CUSTOM)

@@ -1,7 +1,6 @@
 """The adapter as a user installs it with helm, and its answers through the cluster."""
 
 import base64
-import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,9 @@ from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.direct import DirectClient
 from parts.pravega import Pravega
-from parts.process import until
+from parts.process import UNVERIFIED, until
 from parts.prometheus import Prometheus
+from parts.service import EXTERNAL, VERSIONS, api_service
 
 CHART = Path(__file__).parents[3] / "charts" / "backlog-adapter"
 NAME = NAMESPACE = "backlog-adapter"
@@ -39,9 +39,6 @@ RULES = {
     "cooldown_down_s": 45,
 }
 NO_SCALE_DOWN = {"down_window_s": 86_400}  # only a fault could change the size of a steady job
-EXTERNAL = "external.metrics.k8s.io/v1beta1"
-CUSTOM = ("custom.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2")
-VERSIONS = (EXTERNAL, *CUSTOM)
 # A metric that always has a number, see the fixture clicks.
 SEGMENTS = f"/apis/{EXTERNAL}/namespaces/default/segments?labelSelector=workload%3Dclicks"
 
@@ -87,12 +84,6 @@ def _offsets(name: str) -> dict[str, Any]:
 
 def _series(name: str) -> dict[str, Any]:
     return {"source": "metrics", "preset": "kafka-exporter", "match": {"consumergroup": name}}
-
-
-def api_service(version: str) -> str:
-    """The API path of the APIService of a group and version."""
-    group, _, number = version.partition("/")
-    return f"/apis/apiregistration.k8s.io/v1/apiservices/{number}.{group}"
 
 
 class RunningPod(Protocol):
@@ -195,9 +186,7 @@ class Adapter:
     def snapshot(self) -> dict[str, Decision]:
         """The newest decisions of the pipeline, by workload."""
         token = self.secret(f"{NAME}-token")["token"].decode()
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the address is not in the certificate
-        url = f"https://{self.pipeline().ip}:8443/v1/snapshot"
-        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=context, timeout=10)
+        url = f"https://{self.pipeline().ip}:8443/v1/snapshot"  # the address is not in the certificate
+        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=UNVERIFIED, timeout=10)
         answer.raise_for_status()
         return {entry.decision.workload: entry.decision for entry in decode(answer.content).entries}

@@ -15,7 +15,7 @@ import yaml
 from bench.tool_folder import tools
 from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
-from parts.process import HOST, CommandError, Part, Process, free_port, until
+from parts.process import HOST, UNVERIFIED, CommandError, Part, Process, free_port, until
 
 # Without the node and pod controllers, which would evict the pods of the stand-in for the kubelet.
 STAND_IN_CONTROLLERS = (
@@ -181,10 +181,8 @@ class ControlPlane(Part):
             f"--secure-port={port}", f"--horizontal-pod-autoscaler-sync-period={HPA_SYNC_S}s",
             f"--controllers={','.join(self._controllers)}",
         )  # fmt: skip
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # self-signed
         health = f"https://{HOST}:{port}/healthz"
-        program.ready(lambda: httpx.get(health, verify=context, timeout=2).text == "ok")
+        program.ready(lambda: httpx.get(health, verify=UNVERIFIED, timeout=2).text == "ok")
         until(
             lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success,
             180,

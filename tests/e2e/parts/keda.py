@@ -10,10 +10,9 @@ from bench.tool_folder import tools
 from parts.certificates import Authority
 from parts.controlplane import ControlPlane
 from parts.process import HOST, Part, Process, free_port, until
-from parts.service import api_service_at
+from parts.service import EXTERNAL, api_service_at
 
 TOOL = "keda-2.21.0"
-EXTERNAL = "external.metrics.k8s.io/v1beta1"
 
 
 class Keda(Part):

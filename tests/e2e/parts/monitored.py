@@ -28,9 +28,8 @@ from parts.load import Load
 from parts.process import HOST, Part, Process, free_port
 from parts.prometheus import Prometheus
 from parts.scale_target import autoscaler, workload_resource
-from parts.service import api_service_at
+from parts.service import EXTERNAL, api_service_at
 
-EXTERNAL = "external.metrics.k8s.io/v1beta1"
 NAME = "clicks"  # the workload of the broker
 EXPORTED = "clicks-exported"  # the same consumer group, from the exporter
 UNKNOWN = "clicks-unknown"  # a consumer group that the exporter does not have

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from parts.controlplane import Api
-from parts.process import HOST, Process
+from parts.process import HOST, UNVERIFIED, Process
 
 _numbers = itertools.count(10)
 
@@ -236,7 +236,7 @@ class Pod:
         port = named.get(probe["port"], probe["port"])
         url = f"{probe.get('scheme', 'HTTP').lower()}://{self.ip}:{port}{probe['path']}"
         try:
-            answer = httpx.get(url, verify=_UNVERIFIED, timeout=settings.get("timeoutSeconds", 1))
+            answer = httpx.get(url, verify=UNVERIFIED, timeout=settings.get("timeoutSeconds", 1))
         except (httpx.HTTPError, OSError):
             return False
         return answer.is_success
@@ -292,6 +292,3 @@ def publish(folder: Path, files: Mapping[str, bytes]) -> None:
             (folder / path).symlink_to(Path("..data") / path)
     if before != link:
         shutil.rmtree(before)
-
-
-_UNVERIFIED = httpx.create_ssl_context(verify=False)  # as the kubelet's probes

@@ -16,6 +16,7 @@ import httpx
 from confluent_kafka import KafkaException
 
 HOST = "10.244.0.1"  # the bridge of tests/e2e/run: reachable from the tests and from every pod
+UNVERIFIED = httpx.create_ssl_context(verify=False)  # for self-signed certificates, and as the kubelet's probes
 
 T = TypeVar("T")
 # Below the ephemeral ports of the kernel (ip_local_port_range): no outgoing connection takes the port of a server that

@@ -1,8 +1,18 @@
-"""An API group that a server outside the pods owns."""
+"""The metrics API groups, their APIServices, and those that a server outside the pods owns."""
 
 from typing import Any
 
 from parts.process import HOST
+
+EXTERNAL = "external.metrics.k8s.io/v1beta1"
+CUSTOM = ("custom.metrics.k8s.io/v1beta1", "custom.metrics.k8s.io/v1beta2")
+VERSIONS = (EXTERNAL, *CUSTOM)
+
+
+def api_service(group_version: str) -> str:
+    """The API path of the APIService of a group and version."""
+    group, version = group_version.split("/")
+    return f"/apis/apiregistration.k8s.io/v1/apiservices/{version}.{group}"
 
 
 def api_service_of(group_version: str, **service: Any) -> dict[str, Any]:

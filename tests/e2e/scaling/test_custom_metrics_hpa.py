@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parts.adapter import CUSTOM, EXTERNAL, Adapter
+from parts.adapter import Adapter
 from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.process import until
 from parts.scale_target import autoscaler, workload_resource
+from parts.service import CUSTOM, EXTERNAL
 from parts.workload import REPLICAS_FOR_300, Workload
 
 DEPLOYMENTS = "namespaces/default/deployments.apps"
