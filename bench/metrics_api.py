@@ -1,10 +1,10 @@
-"""Compare `serve` with two servers in Go: same machine, same run, same client, in turn.
+"""Compare `serve` with two servers in Go and an empty Flask view: same machine, same run, same client, in turn.
 
 Every request comes over TLS with the front proxy's certificate and the identity of the HPA controller. All servers
-authorize it against the same stand-in cluster. `serve` answers from snapshots that it keeps pulling. The first
-opponent is a server on custom-metrics-apiserver whose provider is a table. The second is prometheus-adapter in front of
-a real Prometheus, which scrapes the same numbers from the pipeline's `/metrics`. A line shows the median of the
-repetitions with minimum and maximum.
+but the view authorize it against the same stand-in cluster. `serve` answers from snapshots that it keeps pulling. The
+first table has the view, and prometheus-adapter in front of a real Prometheus, which scrapes the same numbers from the
+pipeline's `/metrics`. The second has a server on custom-metrics-apiserver whose provider is a table. A line shows the
+median of the repetitions with minimum and maximum.
 """
 
 import argparse

@@ -47,15 +47,15 @@ def _licence(package: Distribution) -> str | None:
 def jar_components(folder: Path) -> Iterator[Component]:
     """One component a jar, with its Maven coordinates where the jar has them."""
     for jar in sorted(folder.rglob("*.jar")):
-        name, _, version = jar.stem.partition("-") if "-" not in jar.stem else _split(jar.stem)
+        name, version = _split(jar.stem)
         group = _group(jar, name)
         yield _component(name, version, f"pkg:maven/{group}/{name}@{version}" if group else None)
 
 
-def _split(stem: str) -> tuple[str, str, str]:
+def _split(stem: str) -> tuple[str, str]:
     """hadoop-client-api-3.5.0 -> hadoop-client-api, 3.5.0."""
     found = re.fullmatch(r"(.+?)-(\d.*)", stem)
-    return (found[1], "-", found[2]) if found else (stem, "", "")
+    return (found[1], found[2]) if found else (stem, "")
 
 
 def _group(jar: Path, name: str) -> str | None:

@@ -64,16 +64,12 @@ class PanelData:
         """The series of a query over the time range. step_s: the span's by default."""
         times = {"start": self.span.start_s, "end": self.span.end_s, "step": step_s or self.span.step_s}
         found = self._result("query_range", target, times)
-        return [Line(_legend(target, each["metric"]), _finite(each["values"])) for each in found]
+        return [Line(legend(target, each["metric"]), _finite(each["values"])) for each in found]
 
     def rows(self, target: Mapping[str, Any]) -> list[Row]:
         """The series of a query at the end of the time range."""
         found = self._result("query", target, {"time": self.span.end_s})
         return [Row(each["metric"], _number(each["value"][1])) for each in found]
-
-    def legend(self, target: Mapping[str, Any], row: Row) -> str:
-        """The name of a series."""
-        return _legend(target, row.labels)
 
     def _result(self, path: str, target: Mapping[str, Any], times: Mapping[str, int]) -> list[dict[str, Any]]:
         query = {"query": substituted(target["expr"], self._values)}
@@ -84,7 +80,8 @@ class PanelData:
         return result
 
 
-def _legend(target: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def legend(target: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """The name of a series of a query."""
     return _LABEL.sub(lambda found: labels.get(found[1], ""), target.get("legendFormat", "")).strip()
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from dashboards.render.canvas import Box, color_of, shorten, text
-from dashboards.render.data import PanelData
+from dashboards.render.data import PanelData, legend
 from dashboards.render.units import formatted
 
 _HEAD, _LINE = 42, 18
@@ -15,7 +15,7 @@ def draw_number(panel: dict[str, Any], box: Box, data: PanelData) -> list[str]:
     defaults, rows = panel["fieldConfig"]["defaults"], data.rows(target)
     x, y = box.left + box.width / 2, box.top + box.height / 2 + 16
     if panel["options"]["textMode"] == "name":
-        names = " ".join(sorted({data.legend(target, row) for row in rows})) or "no data"
+        names = " ".join(sorted({legend(target, row.labels) for row in rows})) or "no data"
         return [text(x, y, shorten(names, box.width * 0.6), "name middle")]
     value = rows[0].value if rows else None
     color = color_of(value, defaults["thresholds"]["steps"]) if rows else ""

@@ -1,13 +1,13 @@
 """The life of a release: install, upgrade, rollback and uninstall; and what helm says where it cannot install."""
 
 import base64
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from parts.controlplane import ControlPlane
-from parts.process import CommandError, until
+from parts.process import CommandError, NotReadyError, until
 from parts.release import NAME, NAMESPACE, Release
 from parts.service import EXTERNAL, api_service, api_service_of
 
@@ -65,16 +65,9 @@ def test_an_uninstalled_release_leaves_nothing(release: Release, crds: None) -> 
             "secrets",
             "servicemonitors",
         }
-    left = _left_within(plane, before, 120)
-    assert left == set()
-
-
-def _left_within(plane: ControlPlane, before: set[tuple[str, str, str]], within_s: float) -> set[tuple[str, str, str]]:
-    """The objects that are not removed in this time: the cluster removes pods and claims after helm has ended."""
-    end_s = time.monotonic() + within_s
-    while (left := objects(plane) - before) and time.monotonic() < end_s:
-        time.sleep(1)
-    return left
+    with suppress(NotReadyError):  # the cluster removes pods and claims after helm has ended
+        until(lambda: objects(plane) <= before, 120, "the objects are gone", every_s=1.0)
+    assert objects(plane) - before == set()
 
 
 def test_an_upgrade_and_a_rollback_keep_the_checkpoint_the_certificates_and_the_token(release: Release) -> None:

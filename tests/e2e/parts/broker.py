@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bench.tool_folder import tools
-from parts.process import HOST, Process, free_port, until
+from parts.process import HOST, LOG4J, Process, free_port, until
 
 _CLUSTER_ID = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 _SETTINGS = """\
@@ -32,14 +32,6 @@ share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 """
-_LOGGING = """\
-rootLogger.level=WARN
-rootLogger.appenderRef.console.ref=console
-appender.console.type=Console
-appender.console.name=console
-appender.console.layout.type=PatternLayout
-appender.console.layout.pattern=%d %p %c %m%n
-"""
 
 
 class Broker(Process):
@@ -60,7 +52,7 @@ class Broker(Process):
                 listeners=",".join(listeners), host=HOST, port=port, folder=folder,
             )
         )  # fmt: skip
-        (folder / "log4j2.properties").write_text(_LOGGING)
+        (folder / "log4j2.properties").write_text(LOG4J.format(level="WARN"))
         jars = tools() / "kafka-4.3.1" / "libs" / "*"
         self._java = [
             "java", "-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties", "-cp", jars,

@@ -10,20 +10,12 @@ import httpx
 import yaml
 
 from bench.tool_folder import tools
-from parts.process import HOST, Loop, Process, free_port
+from parts.process import HOST, LOG4J, Loop, Process, free_port
 
 TOOL = "flink-2.3.0"
 MICROSECONDS_A_RECORD = 5000  # a TaskManager processes a little less than 200 records/s
 METRICS_PORT = 9249  # of each TaskManager, in its own network
 _OPENED = ("java.lang", "java.util", "java.nio", "java.net", "java.io", "java.time", "sun.nio.ch")
-_LOGGING = """\
-rootLogger.level=INFO
-rootLogger.appenderRef.console.ref=console
-appender.console.type=Console
-appender.console.name=console
-appender.console.layout.type=PatternLayout
-appender.console.layout.pattern=%d %p %c %m%n
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +38,7 @@ class Program:
     def write(self, settings: dict[str, Any]) -> None:
         """Writes Flink's configuration."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "log4j2.properties").write_text(_LOGGING)
+        (self.folder / "log4j2.properties").write_text(LOG4J.format(level="INFO"))
         (self.folder / "config.yaml").write_text(yaml.safe_dump(settings))
 
 

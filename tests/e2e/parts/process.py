@@ -16,6 +16,15 @@ import httpx
 from confluent_kafka import KafkaException
 
 HOST = "10.244.0.1"  # the bridge of tests/e2e/run: reachable from the tests and from every pod
+# The log4j2 properties of a Java program that logs to its console.
+LOG4J = """\
+rootLogger.level={level}
+rootLogger.appenderRef.console.ref=console
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d %p %c %m%n
+"""
 UNVERIFIED = httpx.create_ssl_context(verify=False)  # for self-signed certificates, and as the kubelet's probes
 
 T = TypeVar("T")
