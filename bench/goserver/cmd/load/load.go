@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -22,9 +21,6 @@ type figures struct {
 	RequestsPerS float64        `json:"requests_per_s"`
 	P50Ms        float64        `json:"p50_ms"`
 	P99Ms        float64        `json:"p99_ms"`
-	MaxMs        float64        `json:"max_ms"`
-	Dials        int64          `json:"dials"`
-	StalledOpen  int            `json:"stalled_open"`
 }
 
 type load struct {
@@ -32,7 +28,6 @@ type load struct {
 	tls      *tls.Config
 	start    time.Time
 	issued   atomic.Int64
-	dials    atomic.Int64
 	sayFirst sync.Once
 }
 
@@ -71,10 +66,7 @@ func (l *load) newClient() *http.Client {
 	return &http.Client{
 		Timeout: l.options.timeout,
 		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				l.dials.Add(1)
-				return dialer.DialContext(ctx, network, address)
-			},
+			DialContext:        dialer.DialContext,
 			TLSClientConfig:    l.tls.Clone(),
 			MaxConnsPerHost:    1,
 			DisableCompression: true,
@@ -141,7 +133,7 @@ func (l *load) exchange(client *http.Client, number int64) (int, error) {
 }
 
 func (l *load) summary(tallies []tally) *figures {
-	all := &figures{Errors: map[string]int{}, Dials: l.dials.Load()}
+	all := &figures{Errors: map[string]int{}}
 	var latencies []time.Duration
 	for _, seen := range tallies {
 		latencies = append(latencies, seen.latencies...)
@@ -153,7 +145,7 @@ func (l *load) summary(tallies []tally) *figures {
 	all.Requests = len(latencies)
 	untilLast := max(l.options.duration, time.Since(l.start)-l.options.warmup)
 	all.RequestsPerS = math.Round(float64(len(latencies))/untilLast.Seconds()*10) / 10
-	all.P50Ms, all.P99Ms, all.MaxMs = quantileMs(latencies, 0.5), quantileMs(latencies, 0.99), quantileMs(latencies, 1)
+	all.P50Ms, all.P99Ms = quantileMs(latencies, 0.5), quantileMs(latencies, 0.99)
 	return all
 }
 

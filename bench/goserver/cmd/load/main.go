@@ -10,9 +10,7 @@
 // The URLs are requested in turn. With -modulo N each %d in a URL is replaced by the request's number modulo N.
 //
 // The line holds: requests (all that were due after the warm-up), errors (by status outside 2xx, or "failed" without
-// an answer; the first failure goes to stderr), requests_per_s (up to the last answer), p50_ms, p99_ms, max_ms, dials
-// (TCP connections made over the whole run; more than -connections means that the server closed some), stalled_open
-// (how many connections of -stalled the server had not closed at the end).
+// an answer; the first failure goes to stderr), requests_per_s (up to the last answer), p50_ms and p99_ms.
 package main
 
 import (
@@ -131,10 +129,9 @@ func measure(o *options) error {
 		return err
 	}
 	held, err := stall(target.Host, o.stalled)
+	defer closeAll(held)
 	if err != nil {
 		return err
 	}
-	figures := newLoad(o, config).run()
-	figures.StalledOpen = stillOpen(held)
-	return json.NewEncoder(os.Stdout).Encode(figures)
+	return json.NewEncoder(os.Stdout).Encode(newLoad(o, config).run())
 }
