@@ -6,15 +6,14 @@ import numpy as np
 
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
-from adapter.core.stage_samples import StageSamples
+from adapter.core.stage_samples import StageSamples, has_load
 from adapter.core.state import Fast, LatestSignals
 from adapter.core.window_rates import Rates
 
 
 def with_latest(fast: Fast, now: StageSamples, rates: Rates, rules: RuleColumns) -> Fast:
     """The group with the latest known signals, and when throughput and backlog were last seen."""
-    seen = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s) + now.backlog_records)
-    fast = replace(fast, seen_at_s=np.where(seen, fast.at_s[-1], fast.seen_at_s))
+    fast = replace(fast, seen_at_s=np.where(has_load(now), fast.at_s[-1], fast.seen_at_s))
     return replace(fast, signals=_latest(fast, now, rates, rules))
 
 

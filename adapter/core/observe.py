@@ -23,6 +23,7 @@ from adapter.core.measured_cost import with_measured_cost
 from adapter.core.missing_metrics import lasting_partitions
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
+from adapter.core.repetition import with_repetition
 from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import WHOLE, Array, IntArray, Samples, first_known
@@ -110,8 +111,9 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     state = replace(state, fast=trim(state.fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
 
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
-    rates = window_rates(state.fast, now, stage_rules, index)
-    fast = with_latest(state.fast, now, rates, stage_rules)
+    fast = with_repetition(state.fast, now, stage_rules)
+    rates = window_rates(fast, now, stage_rules, index)
+    fast = with_latest(fast, now, rates, stage_rules)
     idle = _has_only_markers(fast.signals, stage_rules, index, len(names))
     loads = StageLoads(index=index, seen_before_at_s=state.fast.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
     fast = replace(fast, reports=update_reports(fast.reports, loads, at_s))

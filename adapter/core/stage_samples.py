@@ -6,8 +6,9 @@ import numpy as np
 
 from adapter.core.formatting import RESOURCES
 from adapter.core.ingest import reindex
+from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import STAGE_SIGNALS, Array, Samples
+from adapter.core.samples import STAGE_SIGNALS, Array, Samples, first_known
 from adapter.core.state import LatestSignals
 
 
@@ -45,6 +46,13 @@ def stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> Stag
     which = np.exp2(np.arange(len(resources))) @ np.isfinite(resources)
     reported |= {"utilization_ratio": fullest, "complete_utilization_ratio": fullest, "resources": which}
     return StageSamples(**reported, resources_at_s=np.where(which > 0, samples.at_s, np.nan))
+
+
+def has_load(now: StageSamples) -> Mask:
+    """Whether each stage reports throughput and backlog."""
+    processed = first_known(now.processed_records, now.throughput_records_per_s)
+    known: Mask = np.isfinite(processed + now.backlog_records)
+    return known
 
 
 def with_held_resources(now: StageSamples, was: LatestSignals, at_s: float, rules: RuleColumns) -> StageSamples:

@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 24  # raise it whenever layout() changes
+VERSION = 25  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -111,6 +111,7 @@ class Fast:
     reported: Array = field(metadata=_by("stage", 0))  # the throughput that a source computed
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
+    repeated_at_s: Array = field(metadata=_by("stage"))  # the last tick with what may be from before the last gap
     stop: RescaleStop = field(metadata=_by("stage"))
     reports: StageReports = field(metadata=_by("workload"))
     counts: WorkerCounts = field(metadata=_by("workload"))

@@ -19,6 +19,7 @@ from adapter.core.rates import (
     since_jump,
     since_reset,
 )
+from adapter.core.repetition import since_repetition
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import input_rate
@@ -124,8 +125,8 @@ def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:
 def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
     """Which points of twice the window show the input: the producers go on while the job pauses or settles."""
     oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
-    shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_reset(fast.appended) & since_jump(fast.appended)
-    return shown
+    within = (fast.at_s[:, None] >= oldest_s) & since_repetition(fast)
+    return within & since_reset(fast.appended) & since_jump(fast.appended)
 
 
 def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:

@@ -482,7 +482,3 @@ def test_no_stages_give_an_empty_table():
     none = column()
     table = with_prior(empty_table(0), none)
     assert len(rate_at(table, none, none)) == len(size_for(table, none, none)) == len(confidence_at(table, none)) == 0
-
-
-def test_a_tiny_exponent_may_need_infinitely_many_workers():
-    assert size(observed({4: 1}), 1e19, exponent=0.01) == inf

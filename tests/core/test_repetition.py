@@ -1,0 +1,35 @@
+"""A source that repeats its last values after a gap, as a Prometheus that restarts does for up to 5 minutes."""
+
+import pytest
+from builders import book, counts, flow, history, job, tick
+
+GAP_S, INPUT = 900, 1000.0
+RULES = {"policy": "drain", "down_window_s": 60.0, "cooldown_down_s": 60.0}
+
+
+def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT):
+    """The decisions of 6 workers whose source is away from GAP_S on, and then repeats its last sample for scrape_s."""
+
+    def seen(at_s):
+        back_s = GAP_S + away_s
+        if GAP_S <= at_s < back_s:
+            return tick(at_s, job(**counts(6)), faults=[("default/job", "prometheus: no answer")])
+        sampled_s = GAP_S - 15 if back_s <= at_s < back_s + scrape_s else at_s
+        return tick(at_s, job(**counts(6), **flow(sampled_s, throughput(sampled_s))))
+
+    return {int(d.at_s): d for d in history([seen(at_s) for at_s in range(0, 2400, 15)], book(**RULES))}
+
+
+@pytest.mark.parametrize("away_s", [45, 75, 210, 285])
+@pytest.mark.parametrize("scrape_s", [0, 15, 30, 60])
+def test_a_repeated_sample_is_no_progress_of_one_tick(away_s, scrape_s):
+    found = decisions(away_s, scrape_s)
+    rates = {d.throughput_records_per_s for d in found.values() if d.throughput_records_per_s is not None}
+    assert {round(rate) for rate in rates} == {1000}
+    after = found[GAP_S + away_s + scrape_s + 60]
+    assert (after.throughput_records_per_s, after.workers) == (pytest.approx(INPUT), 6)
+
+
+def test_a_job_that_is_idle_after_the_gap_has_no_throughput_within_75_s():
+    found = decisions(210, 0, throughput=lambda at_s: 0.0)
+    assert found[GAP_S + 210 + 75].throughput_records_per_s == 0
