@@ -34,6 +34,7 @@ CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 HINTS_ON_HISTORY = (
     needs.hints,
     kafka.hints,
+    prometheus_plan.hints,
     unused_parameters,
     unused_matches,
     long_targets,

@@ -120,7 +120,8 @@ def _line_progress(console: Console, clock: Callable[[], float]) -> ProgressRepo
             left = ""
             if stored < done < total:
                 left_s = (rose_s - started_s) * (total - done) / (done - stored) - (now_s - rose_s)
-                left = f", about {left_s:.0f} s left" if left_s > 0 else ""
+                is_usual = now_s - rose_s <= rose_s - started_s  # units that take longer than earlier ones show no time
+                left = f", about {left_s:.0f} s left" if left_s > 0 and is_usual else ""
             console.print(f"{done} of {total} runs done after {now_s - started_s:.0f} s{left}", highlight=False)
 
     return report

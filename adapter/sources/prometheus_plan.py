@@ -14,6 +14,7 @@ from adapter.sources.precedence import sources_of
 LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_COUNTER, _RATE = re.compile(r"_total\b"), re.compile(r"(rate|increase|delta|deriv)[a-z_]* *\(")
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
@@ -96,6 +97,24 @@ def check(config: Config) -> list[str]:
             for path, reads in _configured_reads(config, name):
                 faults += [f"{path}.{fault}" for fault in _faults(reads, source.query_language == "promql")]
     return faults or _duplicates(config)  # a faulty preset hides which signals an entry reads
+
+
+def hints(config: Config) -> list[str]:
+    """Queries of the configuration that probably return something else; each sentence begins with its path."""
+    return [
+        f"{path}.signals.{signal}: {text}"
+        for name in config.sources
+        for path, reads in _configured_reads(config, name)
+        for signal, template in reads.signals.items()
+        for text in _query_hints(signal, template, reads.match)
+    ]
+
+
+def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterator[str]:
+    if match and not presets.count_placeholder(template, "match"):
+        yield "has no $match, so it also reads the series that `match` leaves out; write METRIC{$match}"
+    if signal.endswith("_per_s") and _COUNTER.search(template) and not _RATE.search(template):
+        yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
 
 
 def _configured_reads(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
@@ -237,5 +256,6 @@ def _duplicates(config: Config) -> list[str]:
             for signal in read.signals:
                 path = first.setdefault((read.workload, signal), read.path)
                 if path != read.path:
-                    faults.append(f"{read.path}: {path} already reads {signal} of {read.workload}")
+                    other = "to read both, add a second source with the same url; the first in `read` counts"
+                    faults.append(f"{read.path}: {path} already reads {signal} of {read.workload}; {other}")
     return faults

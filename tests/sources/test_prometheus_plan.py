@@ -15,7 +15,14 @@ from adapter.config import (
     Workload,
 )
 from adapter.sources import presets, promql
-from adapter.sources.prometheus_plan import LONGEST_MATCH, ConfiguredWorkloads, DiscoveredWorkloads, check, queries
+from adapter.sources.prometheus_plan import (
+    LONGEST_MATCH,
+    ConfiguredWorkloads,
+    DiscoveredWorkloads,
+    check,
+    hints,
+    queries,
+)
 
 SIGNALS = len(presets.load("kafka-exporter").signals)
 
@@ -266,7 +273,35 @@ def test_a_faulty_fleet_is_reported_with_its_path(given: dict[str, object], sent
 
 def test_two_entries_that_read_one_signal_are_a_fault() -> None:
     twice = Workload(name="a", read=(*group("a").read, reading(signals={"partitions": "p"})))
-    assert check(config(twice)) == ["workloads[0].read[1]: workloads[0].read[0] already reads partitions of default/a"]
+    assert check(config(twice)) == [
+        "workloads[0].read[1]: workloads[0].read[0] already reads partitions of default/a; "
+        "to read both, add a second source with the same url; the first in `read` counts"
+    ]
+
+
+UNSELECTIVE = "has no $match, so it also reads the series that `match` leaves out; write METRIC{$match}"
+NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
+
+
+@pytest.mark.parametrize(
+    ("signal", "query", "hint"),
+    [
+        ("backlog_records", "sum(lag{$match})", None),
+        ("backlog_records", "sum(lag)", UNSELECTIVE),
+        ("throughput_records_per_s", "sum(done_total{$match})", NO_RATE),
+        ("throughput_records_per_s", "sum(rate(done_total{$match}[$window]))", None),
+        ("throughput_records_per_s", "sum(increase (done_total{$match}[1m])) / 60", None),
+        ("throughput_records_per_s", "sum(done_per_second{$match})", None),
+        ("processed_records", "sum(done_total{$match})", None),
+    ],
+)
+def test_a_query_that_probably_returns_something_else_has_a_hint(signal: str, query: str, hint: str | None) -> None:
+    own = Workload(name="a", read=(reading(match={"app": "a"}, signals={signal: query}),))
+    assert hints(config(own)) == ([f"workloads[0].read[0].signals.{signal}: {hint}"] if hint else [])
+
+
+def test_a_query_of_a_workload_without_match_needs_no_match() -> None:
+    assert hints(config(Workload(name="a", read=(reading(signals={"backlog_records": "lag"}),)))) == []
 
 
 def test_all_faults_are_reported_together() -> None:
