@@ -1,7 +1,7 @@
 """Find the samples that a source repeats after a gap.
 
-A Prometheus that restarts answers with the last samples before its stop, for up to 5 minutes. They look new, and the next
-sample would seem to have all the progress of the gap.
+A Prometheus that restarts answers with the last samples before its stop, for up to 5 minutes. They look new, and the
+next sample would seem to have all the progress of the gap.
 """
 
 from dataclasses import replace

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from itertools import accumulate, pairwise
-from math import inf, nan
+from math import nan
 
 import numpy as np
 import pytest
