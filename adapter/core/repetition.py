@@ -29,11 +29,9 @@ def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
 
 def since_repetition(fast: Fast) -> Mask:
     """Which points are newer than the last repetition; all while it lasts, because an idle job looks the same."""
-    at_s = fast.at_s[:, None]
-    newer: Mask = ~(at_s <= fast.repeated_at_s) | (fast.repeated_at_s == at_s[-1])
-    return newer
+    older = fast.at_s[:, None] <= fast.repeated_at_s
+    return np.asarray(~older | (fast.repeated_at_s == fast.at_s[-1]))
 
 
 def _moved(counter: Array) -> Mask:
-    moved: Mask = (np.diff(counter[-2:], axis=0) > 0).any(axis=0)
-    return moved
+    return np.asarray((np.diff(counter[-2:], axis=0) > 0).any(axis=0))

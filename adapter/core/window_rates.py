@@ -125,8 +125,8 @@ def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:
 def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
     """Which points of twice the window show the input: the producers go on while the job pauses or settles."""
     oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
-    within = (fast.at_s[:, None] >= oldest_s) & since_repetition(fast)
-    return within & since_reset(fast.appended) & since_jump(fast.appended)
+    shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_repetition(fast)
+    return shown & since_reset(fast.appended) & since_jump(fast.appended)
 
 
 def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
