@@ -118,8 +118,8 @@ def policy_input(
     """The input of a policy.
 
     more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), confirmed (the same), rise (of
-    it), fit and table (default unknown), most (default 100), partitions (default most), saturated, level, bottleneck,
-    and rules.
+    it), resumes, fit and table (default unknown), most (default 100), partitions (default most), saturated, level,
+    bottleneck, and rules.
     """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     present, passed, grown, waiting = (line.copy() for line in lines)
@@ -133,6 +133,7 @@ def policy_input(
         latest_input_rate_records_per_s=np.full(len(present), more.pop("latest", np.nan)),
         confirmed_input_rate_records_per_s=np.full(len(present), more.pop("confirmed", np.nan)),
         latest_throughput_records_per_s=np.full(len(present), np.nan),
+        resumes=np.full(len(present), more.pop("resumes", False)),
         input_rise_records_per_s2=np.full(len(present), more.pop("rise", np.nan)),
         growth_records_per_s=grown,
         highest_backlog_records=waiting,

@@ -147,6 +147,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         latest_input_rate_records_per_s=tick.rates.latest_input_rate_records_per_s,
         confirmed_input_rate_records_per_s=tick.rates.confirmed_input_rate_records_per_s,
         latest_throughput_records_per_s=tick.rates.latest_throughput_records_per_s,
+        resumes=tick.rates.resumes,
         input_rise_records_per_s2=input_rise(tick.rates, slow.points, tick.stage_rules),
         growth_records_per_s=signals.growth_records_per_s,
         highest_backlog_records=tick.rates.highest_backlog_records,

@@ -149,7 +149,7 @@ def why_unchanged(d: "Decision") -> str:
 
 def _why_no_scale_up(d: "Decision") -> str:
     if d.in_step:
-        return "no scale-up until the step of the input has ended"
+        return "no scale-up before the next tick shows the new input in full"
     if _is_below_capacity(d):
         return f"no scale-up yet, because {workers(d.reference_workers)} could process more"
     if _is_capacity_unknown(d):

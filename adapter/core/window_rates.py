@@ -42,6 +42,7 @@ class Rates:
     latest_input_rate_records_per_s: Array  # since the tick before
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array
+    resumes: Mask  # the newest input follows a missing sample, so that its newest rate is known at the next tick
     input_rise_records_per_s2: Array  # from sample to sample; NaN if unknown
     still_rises: Mask  # the counter of processed records still rises
     stalled: Mask  # a steady counter stopped while a backlog waits
@@ -88,6 +89,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, shows_input),
         confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, shows_input),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
+        resumes=_resumes(fast.appended, shows_input),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
         still_rises=_still_rises(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
@@ -127,6 +129,17 @@ def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
     oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
     shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_repetition(fast)
     return shown & since_reset(fast.appended) & since_jump(fast.appended)
+
+
+def _resumes(appended: Array, usable: Mask) -> Mask:
+    """Whether the newest point follows a missing one, for a source that also has two points in a row.
+
+    A source that is read at every second tick would otherwise resume forever.
+    """
+    known = np.isfinite(appended) & usable
+    in_a_row = (known[1:] & known[:-1]).any(axis=0)
+    resumes: Mask = known[-1] & np.isnan(appended[-2:-1]).all(axis=0) & in_a_row
+    return resumes
 
 
 def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:

@@ -452,6 +452,32 @@ def test_a_scale_up_waits_until_a_tick_shows_the_whole_step(latest, confirmed, r
     assert (found.wanted_workers[0], found.outlook.in_step[0]) == (size, size == 10)
 
 
+def test_a_scale_up_waits_for_the_newest_rate_after_a_missing_sample():
+    found = policy_result(10, 1000, 500, resumes=True, **CALM)
+    assert (found.wanted_workers[0], found.outlook.in_step[0]) == (10, 1)
+    assert wanted(10, 1000, 500, **CALM) == 19
+
+
+@pytest.mark.parametrize(
+    ("missing_s", "at_s", "size"),
+    [
+        pytest.param((615,), 645, 44, id="the tick after next shows the whole step"),
+        pytest.param(range(15, 900, 30), 630, 26, id="no wait where every second sample is missing"),
+    ],
+)
+def test_the_first_scale_up_after_a_missing_sample(missing_s, at_s, size):
+    """10 workers of 100/s each; the input steps from 700/s to 3 000/s at 607 s."""
+
+    def seen(at_s):
+        came, went = 700 * at_s + 2300 * max(0, at_s - 607), 700 * at_s + 300 * max(0, at_s - 607)
+        flows = {"appended_records": came, "processed_records": went, "backlog_records": came - went}
+        return tick(at_s, job(**counts(10), **({} if at_s in missing_s else flows)))
+
+    rules = book(policy="drain", worker_capacity_records_per_s=100, rescale_pause_s=30.0, metric_delay_s=0.0)
+    found = history([seen(float(tick_s)) for tick_s in range(0, 750, 15)], rules)
+    assert next((d.at_s, d.required_workers) for d in found if d.required_workers not in (None, 10)) == (at_s, size)
+
+
 @pytest.mark.parametrize("tick_s", [15, 30])
 @pytest.mark.parametrize("times", [1.3, 2.0])
 def test_a_rise_in_every_tick_delays_a_scale_up_by_two_ticks_at_most(tick_s, times):

@@ -336,7 +336,7 @@ SENTENCES = {
     "hold within a step of the input": (
         decision(Reason.HOLD, **DRAIN | SAME, in_step=1.0),
         f"Holding 12 workers: {RATES}; a backlog time of at most 140 s is expected within 15 min. 16 would "
-        "restore headroom; no scale-up until the step of the input has ended",
+        "restore headroom; no scale-up before the next tick shows the new input in full",
     ),
     "hold within a step of the input, of which no end is in sight": (
         decision(Reason.HOLD, **DRAIN | SAME | {"keep_behind_s": 86_400.0}, max_workers=12, in_step=1.0),

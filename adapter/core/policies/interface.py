@@ -25,6 +25,7 @@ class PolicyInput:
     latest_input_rate_records_per_s: Array  # since the tick before, NaN for a counter that rises in steps
     confirmed_input_rate_records_per_s: Array  # the lower of the latest two
     latest_throughput_records_per_s: Array  # since the tick before, NaN for a counter that rises in steps
+    resumes: Mask  # the newest input follows a missing sample: its newest rate is known at the next tick
     input_rise_records_per_s2: Array  # how fast the input rises, 0 if it does not, NaN unknown
     growth_records_per_s: Array  # signed
     highest_backlog_records: Array  # of the window, before this tick

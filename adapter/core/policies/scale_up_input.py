@@ -27,11 +27,12 @@ def input_to_carry(policy_input: PolicyInput, highest: Array) -> Array:
 def is_in_step(policy_input: PolicyInput, highest: Array) -> Mask:
     """Whether the newest two rates may show only a part of a step of the input, so that the next tick shows more of it.
 
-    An input that already rose as fast before is not in a step.
+    An input that already rose as fast before is not in a step. After a missing sample, as while a job pauses, there is
+    no newest rate, and the mean of the window may be that of a step.
     """
     newest, confirmed = policy_input.latest_input_rate_records_per_s, policy_input.confirmed_input_rate_records_per_s
     expected = confirmed + np.nan_to_num(policy_input.input_rise_records_per_s2) * _RISE_S
-    return np.asarray((newest > _STEP_RATIO * expected) & (highest < newest))
+    return np.asarray(((newest > _STEP_RATIO * expected) & (highest < newest)) | policy_input.resumes)
 
 
 def expected_rise(policy_input: PolicyInput) -> Array:
