@@ -221,6 +221,20 @@ def test_no_scale_up_if_the_load_needs_no_more_workers():
     assert wanted(10, 1000, -600, 70_000, **CALM) == 10  # 70 s behind, but gone in 2 min
 
 
+@pytest.mark.parametrize(
+    ("growth", "delay_s", "more"),
+    [
+        pytest.param(1000, 0.0, 0, id="metrics are on time"),
+        pytest.param(1000, 120.0, 2, id="1 000/s have waited for 120 s since the sample: 200/s for 10 min"),
+        pytest.param(-100, 120.0, 0, id="the workers carry the input"),
+    ],
+)
+def test_a_new_size_clears_what_late_metrics_do_not_show_yet(growth, delay_s, more):
+    """10 workers of 100/s each."""
+    sizes = [policy_result(10, 1000, growth, metric_delay_s=s, **CALM).catch_up_workers[0] for s in (0.0, delay_s)]
+    assert sizes[1] - sizes[0] == pytest.approx(more)
+
+
 @pytest.mark.parametrize(("tolerance", "size"), [(0.0, 109), (0.05, 109), (0.1, 111), (0.5, 151)])
 def test_x_07_a_scale_up_exceeds_the_tolerance_of_an_hpa(tolerance, size):
     late = FREE | {"backlog_time_target_s": 10.0, "rescale_pause_s": 200.0, "warm_up_s": 0.0}

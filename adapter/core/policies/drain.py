@@ -71,7 +71,7 @@ def size(policy_input: PolicyInput) -> PolicyResult:
     return PolicyResult(
         wanted_workers=np.where(up | down | np.isnan(needed), other, workers),
         keep_up_workers=capacity.size(_keep_up_rate(rules, highest)),
-        catch_up_workers=capacity.size(_catch_up_rate(policy_input, highest)),
+        catch_up_workers=capacity.size(_catch_up_rate(policy_input, capacity, highest)),
         needed_workers=needed,
         outlook=_outlook(policy_input, capacity.proven, highest, other, ahead),
     )
@@ -122,7 +122,7 @@ def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
 def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, input_rate: Array) -> Array:
     """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones."""
     rules = policy_input.rules
-    rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, input_rate))
+    rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, capacity, input_rate))
     sized = whole(capacity.size(rate)) + rules.min_spare_workers
     sized = np.where(capacity.proven, sized, _unproven_size(policy_input, sized))
     even = _evenly_spread(policy_input, capacity, sized, input_rate)
@@ -146,17 +146,20 @@ def _keep_up_rate(rules: RuleColumns, input_rate: Array) -> Array:
     return input_rate * (1 + _headroom(rules))
 
 
-def _catch_up_rate(policy_input: PolicyInput, input_rate: Array) -> Array:
+def _catch_up_rate(policy_input: PolicyInput, capacity: _Capacity, input_rate: Array) -> Array:
     """The capacity that carries the input and clears the backlog after a rescale, records/s.
 
     The backlog that the rescale itself makes takes no more than the headroom, if that clears it within half an hour.
+    Of late metrics it also clears what has waited since the newest sample, so that no second scale-up has to.
     """
     rules = policy_input.rules
     catch_up_s = np.minimum(_CATCH_UP_PAUSES * rules.rescale_pause_s, _LONGEST_CATCH_UP_S)
     catch_up_s = np.maximum(catch_up_s, rules.backlog_time_target_s)
     lost_s = backlog_after_rescale_s(rules)
     lost = np.clip(_headroom(rules), lost_s / np.maximum(catch_up_s, _SLOWEST_CATCH_UP_S), lost_s / catch_up_s)
-    return policy_input.backlog_records / catch_up_s + input_rate * (1 + lost)
+    unseen_records = np.maximum(input_rate - capacity.assumed_records_per_s, 0.0) * rules.metric_delay_s
+    seen_rate = policy_input.backlog_records / catch_up_s
+    return seen_rate + unseen_records / _LONGEST_CATCH_UP_S + input_rate * (1 + lost)
 
 
 def _headroom(rules: RuleColumns) -> Array:
