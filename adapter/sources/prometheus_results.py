@@ -9,12 +9,16 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
+from adapter.core.formatting import RESOURCES
 from adapter.core.samples import EVERY
 from adapter.sources.names import stage_slug
 from adapter.sources.prometheus_answers import Series
 from adapter.sources.prometheus_fleets import FleetNames, Labels
 from adapter.sources.prometheus_plan import DiscoveredWorkloads, Query
 from adapter.sources.sample_table import SampleTable
+
+_SHARES = frozenset(("utilization_ratio", "busiest_subtask_ratio", "backpressured_ratio", *RESOURCES))
+_MOST_SHARE = 5.0  # CPU above a request or a limit is less; a percentage of a running job is more
 
 
 class _Place(NamedTuple):
@@ -168,12 +172,21 @@ class ResultCollector:
             self._discovered_at[place.workload, query.owners.fleet].update(ticks)
         for at, text in series.rejected:
             self._add_fault(at, place.workload, f"{query.signal} is {text} and is ignored ({query.path})")
+        if query.signal in _SHARES:
+            series = self._without_percentages(place, query, series)
         if series.at_s:
             own = _Contribution(query, series)
             first = self._first.setdefault(place, own)
             if first is not own:
                 self._add_another(place, first, own)
             self._note_newest(place, query.entry(place.workload), max(series.at_s))
+
+    def _without_percentages(self, place: _Place, query: Query, series: Series) -> Series:
+        large = {at: value for at, value in zip(series.at_s, series.values, strict=True) if value > _MOST_SHARE}
+        for at, value in large.items():
+            fault = f"is {value:g} and is ignored ({query.path}): 1 is full, so divide a percentage by 100"
+            self._add_fault(at, place.workload, f"{query.signal} {fault}")
+        return series.without(large) if large else series
 
     def _add_another(self, place: _Place, first: _Contribution, other: _Contribution) -> None:
         """Add the values of the ticks that have none yet."""

@@ -269,6 +269,22 @@ def test_x_06_a_value_that_is_no_count_is_ignored_with_a_fault(value: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("signal", "value", "is_share"),
+    [
+        pytest.param("utilization_ratio", "75", False, id="busy time in percent"),
+        pytest.param("cpu_ratio", "7.5", False, id="CPU in percent"),
+        pytest.param("cpu_ratio", "2.5", True, id="CPU above its request"),
+        pytest.param("hottest_partition_ratio", "75", True, id="a ratio that is no share"),
+    ],
+)
+def test_a_percentage_is_no_share(signal: str, value: str, is_share: bool) -> None:
+    rows = ask(lambda _: vector(({"ns": "n", "app": "a"}, value)), replace(FLEET, signal=signal))
+    text = f"{signal} is {value} and is ignored (fleets[0]): 1 is full, so divide a percentage by 100"
+    assert faults(rows) == ({} if is_share else {"n/a": text})
+    assert values(rows, "n/a").get(("", signal)) == (float(value) if is_share else None)
+
+
+@pytest.mark.parametrize(
     "query",
     ["0 / (kafka_consumergroup_lag * 0)", "1 / (kafka_consumergroup_lag * 0)"],
 )
