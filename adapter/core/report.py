@@ -1,6 +1,7 @@
 """A tick and its results -> decisions: the size, its reason and the numbers it follows from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from math import isnan
 from typing import Any
 
@@ -26,6 +27,7 @@ from adapter.core.record import record_columns
 from adapter.core.relayed_load import bottleneck, required_parallelism, stage_load, true_rate
 from adapter.core.rules import POLICIES
 from adapter.core.samples import EVERY, WHOLE, Array, IntArray, Samples
+from adapter.core.split_loads import split_loads
 
 NO_DECISIONS = Decisions(at_s=np.nan, text={}, numbers={}, stages=(), stage_numbers={})
 
@@ -89,12 +91,12 @@ def _names_at(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
 
 
 def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tuple[str, ...]:
-    names, complaints, falling = tick.state.slow.workloads, tick.complaints, falling_counters(tick)
-    if not (faults or complaints or falling):
+    names, found = tick.state.slow.workloads, (tick.complaints, falling_counters(tick), split_loads(tick))
+    if not (faults or any(found)):
         return ("",) * len(names)
     of_all = np.where(_lacks_samples(tick, result), faults.get(EVERY, ""), "").tolist()
     return tuple(
-        _join(_join(_own_fault(faults.get(name, ""), every), complaints.get(name, "")), falling.get(name, ""))
+        reduce(_join, (sentences.get(name, "") for sentences in found), _own_fault(faults.get(name, ""), every))
         for name, every in zip(names, of_all, strict=True)
     )
 
