@@ -115,7 +115,8 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
         return _measured_estimate("worker capacity", "records/s", full, "throughput of a worker / its utilization")
     if rules.worker_capacity_records_per_s is not None:
         source = (
-            "worker_capacity_records_per_s of the configuration: the job never had a backlog and reports no utilization"
+            "worker_capacity_records_per_s of the configuration: the job was hardly ever behind, and reports no "
+            "utilization"
         )
         return _configured_estimate("worker capacity", rules.worker_capacity_records_per_s, "records/s", source)
     if clean.sum() >= _LEAST:
@@ -127,8 +128,8 @@ def _capacity(timeline: Timeline, rules: Rules) -> Estimate:
             observations=int(clean.sum()),
             source="highest throughput of a worker: a lower bound",
             note=(
-                f"A worker carries at least {rate(most)}. Its capacity is unknown, because the job never had a "
-                "backlog and reports no utilization. The simulated policies may need fewer workers. Set "
+                f"A worker carries at least {rate(most)}. Its capacity is unknown, because the job was hardly "
+                "ever behind and reports no utilization. The simulated policies may need fewer workers. Set "
                 "worker_capacity_records_per_s if you know the capacity."
             ),
         )
