@@ -2,9 +2,9 @@
 
 Every request comes over TLS with the front proxy's certificate and the identity of the HPA controller. All servers
 but the view authorize it against the same stand-in cluster. `serve` answers from snapshots that it keeps pulling. The
-first table has the view, and prometheus-adapter in front of a real Prometheus, which scrapes the same numbers from the
-pipeline's `/metrics`. The second has a server on custom-metrics-apiserver whose provider is a table. A line shows the
-median of the repetitions with minimum and maximum.
+first comparison is with the view, and with prometheus-adapter in front of a real Prometheus, which scrapes the same
+numbers from the pipeline's `/metrics`. The second is with a server on custom-metrics-apiserver whose provider is a
+table. A line shows the median of the repetitions with minimum and maximum.
 """
 
 import argparse

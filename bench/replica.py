@@ -116,7 +116,7 @@ def replica() -> Iterator[Replica]:
 
 @contextmanager
 def running_server(command: Sequence[str], port: int, identities: Identities, target: str) -> Iterator[int]:
-    """The process of a server while the block lasts, once it answers a request for this path with 200.
+    """Run a server while the block lasts; yields its process ID once it answers a request for this path with 200.
 
     Raises RuntimeError with its output if it does not start.
     """

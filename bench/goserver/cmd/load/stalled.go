@@ -24,6 +24,7 @@ func stall(address string, count int) ([]net.Conn, error) {
 	return held, nil
 }
 
+// closeAll is deferred until after the load: the garbage collector closes a connection that nothing refers to.
 func closeAll(held []net.Conn) {
 	for _, connection := range held {
 		connection.Close()
