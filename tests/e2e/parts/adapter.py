@@ -15,7 +15,7 @@ from parts.broker import Broker
 from parts.controlplane import ControlPlane
 from parts.direct import DirectClient
 from parts.pravega import Pravega
-from parts.process import UNVERIFIED, until
+from parts.process import UNVERIFIED_TLS, until
 from parts.prometheus import Prometheus
 from parts.service import EXTERNAL, VERSIONS, api_service
 
@@ -187,6 +187,6 @@ class Adapter:
         """The newest decisions of the pipeline, by workload."""
         token = self.secret(f"{NAME}-token")["token"].decode()
         url = f"https://{self.pipeline().ip}:8443/v1/snapshot"  # the address is not in the certificate
-        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=UNVERIFIED, timeout=10)
+        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, verify=UNVERIFIED_TLS, timeout=10)
         answer.raise_for_status()
         return {entry.decision.workload: entry.decision for entry in decode(answer.content).entries}

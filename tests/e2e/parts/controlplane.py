@@ -15,7 +15,7 @@ import yaml
 from bench.tool_folder import tools
 from parts import frontproxy
 from parts.certificates import Authority, write_key_pair
-from parts.process import HOST, UNVERIFIED, CommandError, Part, Process, free_port, until
+from parts.process import HOST, UNVERIFIED_TLS, CommandError, Part, Process, free_port, until
 
 # Without the node and pod controllers, which would evict the pods of the stand-in for the kubelet.
 STAND_IN_CONTROLLERS = (
@@ -182,7 +182,7 @@ class ControlPlane(Part):
             f"--controllers={','.join(self._controllers)}",
         )  # fmt: skip
         health = f"https://{HOST}:{port}/healthz"
-        program.ready(lambda: httpx.get(health, verify=UNVERIFIED, timeout=2).text == "ok")
+        program.ready(lambda: httpx.get(health, verify=UNVERIFIED_TLS, timeout=2).text == "ok")
         until(
             lambda: self.api.raw("/api/v1/namespaces/default/serviceaccounts/default").is_success,
             180,

@@ -120,7 +120,7 @@ class RunningTimes(Loop):
         self.changes: list[tuple[float, int | None]] = []
 
     def step(self) -> None:
-        with contextlib.suppress(httpx.HTTPError, LookupError):  # it starts, or restarts
+        with contextlib.suppress(httpx.HTTPError, LookupError):  # the job starts or restarts
             now = self._manager.parallelism()
             if not self.changes or self.changes[-1][1] != now:
                 self.changes.append((time.time(), now))

@@ -37,11 +37,11 @@ class FlinkWorkload(Workload):
         (self.folder / "pauses.log").write_text("\n".join([*lines, ""]))
         super().stop()
 
-    def observation(self) -> Observation:
+    def read_state(self) -> Observation:
         """Also tells Prometheus the current pods."""
         pods = [f"{pod.ip}:{METRICS_PORT}" for pod in self.kubelet.pods("default", f"{self.name}-")]
         self.discovery.write(self.name, [self.manager.metrics_address, *pods])
-        return super().observation()
+        return super().read_state()
 
     def manifests(self) -> list[dict[str, Any]]:
         command = self._program.command(TASK_MANAGER, "224m")

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from parts.controlplane import Api
-from parts.process import HOST, UNVERIFIED, Process
+from parts.process import HOST, UNVERIFIED_TLS, Process
 
 _numbers = itertools.count(10)
 
@@ -236,7 +236,7 @@ class Pod:
         port = named.get(probe["port"], probe["port"])
         url = f"{probe.get('scheme', 'HTTP').lower()}://{self.ip}:{port}{probe['path']}"
         try:
-            answer = httpx.get(url, verify=UNVERIFIED, timeout=settings.get("timeoutSeconds", 1))
+            answer = httpx.get(url, verify=UNVERIFIED_TLS, timeout=settings.get("timeoutSeconds", 1))
         except (httpx.HTTPError, OSError):
             return False
         return answer.is_success

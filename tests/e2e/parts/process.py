@@ -25,7 +25,7 @@ appender.console.name=console
 appender.console.layout.type=PatternLayout
 appender.console.layout.pattern=%d %p %c %m%n
 """
-UNVERIFIED = httpx.create_ssl_context(verify=False)  # for self-signed certificates, and as the kubelet's probes
+UNVERIFIED_TLS = httpx.create_ssl_context(verify=False)  # for self-signed certificates, and as the kubelet's probes
 
 T = TypeVar("T")
 # Below the ephemeral ports of the kernel (ip_local_port_range): no outgoing connection takes the port of a server that

@@ -30,7 +30,8 @@ def workload_resource(
     """A Deployment or StatefulSet whose pods have this one container. pod: further fields of the pod."""
     labels = {"app": name}
     pod |= {"containers": [{"name": "worker", "image": "none:1", **container}], "terminationGracePeriodSeconds": 10}
-    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec: dict[str, Any] = {"selector": {"matchLabels": labels}, "template": template}
     if replicas is not None:
         spec["replicas"] = replicas
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
@@ -69,12 +70,12 @@ class ScaleTarget(Part):
 
     def observe(self) -> Any:
         """Reads the state, and appends it to the observations and to observed.log."""
-        self.observations.append(self.observation())
+        self.observations.append(self.read_state())
         with (self.folder / "observed.log").open("a") as log:
             log.write(f"{self.observations[-1]}\n")
         return self.observations[-1]
 
-    def observation(self) -> Any:
+    def read_state(self) -> Any:
         """Reads the state without the adapter."""
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""The metrics API groups, their APIServices, and those that a server outside the pods owns."""
+"""The metrics API groups, and APIServices, also of servers that do not run in a pod."""
 
 from typing import Any
 

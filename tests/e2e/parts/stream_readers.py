@@ -75,7 +75,7 @@ class StreamReaders(ScaleTarget):
         self.apply()
         self._began_s = time.time()
 
-    def observation(self) -> StreamObservation:
+    def read_state(self) -> StreamObservation:
         """Writes at the rate of this moment, and reads the state."""
         at_s = time.time() - self._began_s
         rate, readers = self.wave.rate(at_s), self._readers()

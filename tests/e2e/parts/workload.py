@@ -65,7 +65,7 @@ class Workload(ScaleTarget):
         self.load = self.started.enter_context(Load(self.folder, self.broker.bootstrap_servers, self.name, PARTITIONS))
         self.apply()
 
-    def observation(self) -> Observation:
+    def read_state(self) -> Observation:
         """Reads the state without the adapter."""
         at_s = time.time()
         self._committed.append((at_s, sum(self.broker.committed_offsets(self.name, self.name).values())))
