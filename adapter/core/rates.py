@@ -46,6 +46,20 @@ def since_jump(values: Array) -> Mask:
     return usable
 
 
+def ends_gap(known: Mask) -> Mask:
+    """Whether the newest point follows a missing one, and the last two before the gap were of successive ticks.
+
+    A source that is read at every second tick has no gaps.
+    known: shape (points, rows). Returns shape (rows,).
+    """
+    first, last = np.full(known.shape[1], -1), np.full(known.shape[1], -2)  # of the run before the gap
+    for point, seen in enumerate(known[:-1]):
+        first = np.where(seen & (last != point - 1), point, first)
+        last = np.where(seen, point, last)
+    ends: Mask = known[-1] & (last < len(known) - 2) & (last > first)
+    return ends
+
+
 def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s: Array) -> Array:
     """How fast a counter rises. It may rise in steps, because it is committed or scraped rarely.
 

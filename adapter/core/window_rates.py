@@ -11,6 +11,7 @@ from adapter.core.rates import (
     Mask,
     confirmed_rate,
     counter_rate,
+    ends_gap,
     is_rising,
     is_stalled,
     last_rate,
@@ -89,7 +90,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         latest_input_rate_records_per_s=last_rate(fast.at_s, fast.appended, shows_input),
         confirmed_input_rate_records_per_s=confirmed_rate(fast.at_s, fast.appended, shows_input),
         latest_throughput_records_per_s=last_rate(fast.at_s, fast.processed, far),
-        resumes=_resumes(fast.appended, shows_input),
+        resumes=ends_gap(np.isfinite(fast.appended) & shows_input),
         input_rise_records_per_s2=rate_rise(fast.at_s, fast.appended, far),
         still_rises=_still_rises(fast),
         stalled=is_stalled(fast.processed, far) & (fast.backlog[-1] > 0),
@@ -129,17 +130,6 @@ def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
     oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
     shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_repetition(fast)
     return shown & since_reset(fast.appended) & since_jump(fast.appended)
-
-
-def _resumes(appended: Array, usable: Mask) -> Mask:
-    """Whether the newest point follows a missing one, for a source that also has two points in a row.
-
-    A source that is read at every second tick would otherwise resume forever.
-    """
-    known = np.isfinite(appended) & usable
-    in_a_row = (known[1:] & known[:-1]).any(axis=0)
-    resumes: Mask = known[-1] & np.isnan(appended[-2:-1]).all(axis=0) & in_a_row
-    return resumes
 
 
 def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:

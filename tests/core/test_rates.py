@@ -11,7 +11,7 @@ from builders import column, rule_columns
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.core.rates import confirmed_rate, counter_rate, last_rate, rate_rise, robust_slope, since_reset
+from adapter.core.rates import confirmed_rate, counter_rate, ends_gap, last_rate, rate_rise, robust_slope, since_reset
 from adapter.core.window_rates import input_rise
 
 gaps_and_counts = st.lists(st.one_of(st.just(nan), st.integers(0, 50).map(float)), min_size=1, max_size=9)
@@ -238,3 +238,11 @@ def test_the_input_rises_by_the_larger_of_two_measures(by_sample, newest, window
     found = input_rise(rates, RAMP, rule_columns(rate_window_s=window_s))
 
     assert found[0] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("samples", "ends"),
+    [("110", False), ("1101", True), ("11001", True), ("1011", False), ("10101", False), ("101", False)],
+)
+def test_a_gap_ends_once_after_two_samples_in_a_row(samples, ends):
+    assert ends_gap(np.array([[sample == "1"] for sample in samples])) == ends

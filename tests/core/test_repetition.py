@@ -33,3 +33,15 @@ def test_a_repeated_sample_is_no_progress_of_one_tick(away_s, scrape_s):
 def test_a_job_that_is_idle_after_the_gap_has_no_throughput_within_75_s():
     found = decisions(210, 0, throughput=lambda at_s: 0.0)
     assert found[GAP_S + 210 + 75].throughput_records_per_s == 0
+
+
+@pytest.mark.parametrize(("tick_s", "every"), [(15, 2), (15, 3), (30, 2)])
+@pytest.mark.parametrize("gap", [range(0), range(20, 27)])
+def test_a_source_that_is_read_at_some_ticks_only_has_no_gaps_between_them(tick_s, every, gap):
+    ticks = [
+        tick(at_s, job(**counts(6), **flow(at_s) if number % every == 0 and number not in gap else {}))
+        for number, at_s in enumerate(range(0, 48 * tick_s, tick_s))
+    ]
+    found = history(ticks, book(**RULES, stale_after_s=4.0 * tick_s, error_after_s=400.0))
+    assert {round(d.throughput_records_per_s) for d in found[8:]} == {1000}
+    assert {d.reason.name for d in found[42::every]} <= {"HOLD", "DOWN"}
