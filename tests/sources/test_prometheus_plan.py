@@ -292,6 +292,9 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
         ("throughput_records_per_s", "sum(rate(done_total{$match}[$window]))", None),
         ("throughput_records_per_s", "sum(increase (done_total{$match}[1m])) / 60", None),
         ("throughput_records_per_s", "sum(done_per_second{$match})", None),
+        ("throughput_records_per_s", "job:done_total:rate5m{$match}", None),
+        ("throughput_records_per_s", 'per_second{$match, of="done_total"}', None),
+        ("throughput_records_per_s", "(done_total{$match} - done_total{$match} offset 1m) / 60", None),
         ("processed_records", "sum(done_total{$match})", None),
     ],
 )
