@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
 TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
+_LONG_EVENT = timedelta(days=31)  # of a sale or a match
 _TARGET, _LONG_TARGET_S = "backlog_time_target_s", 10_000
 # Price -> the warning if the other one is unset.
 _PRICES = {
@@ -172,7 +173,7 @@ def globs(config: "Config") -> list[str]:
 
 
 def unlikely_times(config: "Config") -> list[str]:
-    """A sentence for each pause that has ended, and each event that has ended or is more than a year away."""
+    """A sentence for each pause that has ended, and each event that has ended, is far away, or lasts for weeks."""
     entries: list[tuple[Path, Config | Workload | Fleet]] = [
         ((), config),
         *((("workloads", at), workload) for at, workload in enumerate(config.workloads)),
@@ -186,6 +187,9 @@ def unlikely_times(config: "Config") -> list[str]:
     found = [Fault(path, f"is in the past, so {text}") for path, end, text in ends if end is not None and end <= now]
     far = (path for path, event in events if event.begin > now + timedelta(days=366))
     found += [Fault((*path, "from"), "is more than a year away; check the year") for path in far]
+    long = ((path, event.to - event.begin) for path, event in events if event.to - event.begin > _LONG_EVENT)
+    no_down = "in which nothing scales down; check the years"
+    found += [Fault((*path, "to"), f"the event lasts {span.days} days, {no_down}") for path, span in long]
     return [fault.sentence() for fault in found]
 
 

@@ -48,7 +48,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
     )
     others = {workloads[place] for place in moved}
-    fast = without_points(state.fast, np.array([workload in others for workload, _ in stages], dtype=bool))
+    fast = _without_points(state.fast, np.array([workload in others for workload, _ in stages], dtype=bool))
     fewer = now.partitions < before.partitions
     fell = fewer & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
     # The count before the first of several falls lasts, but later ones do not renew it for ever.
@@ -198,8 +198,8 @@ def _fleet_workloads(samples: Samples) -> set[str]:
     return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}
 
 
-def without_points(fast: Fast, dropped: Mask) -> Fast:
-    """The state without some points of the counters and backlogs. dropped: shape (stages,) or (ticks, stages)."""
+def _without_points(fast: Fast, dropped: Mask) -> Fast:
+    """The state without some points of the counters and backlogs. dropped: shape (stages,)."""
     if not dropped.any():
         return fast
     points: dict[str, Any] = {name: np.where(dropped, np.nan, getattr(fast, name)) for name in _PARTITION_SUMS}

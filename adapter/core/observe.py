@@ -108,12 +108,12 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     rules, complaints = _rules(state, samples, book, index)
     stage_rules = rules if plain else rules.at(index)
     state = count_failures(without_deleted_hpas(state, at_s, rules), samples, rules)
-    state = replace(state, fast=trim(state.fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
-
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
     fast = with_repetition(state.fast, now, stage_rules)
-    rates = window_rates(fast, now, stage_rules, index)
-    fast = with_latest(fast, now, rates, stage_rules)
+    state = replace(state, fast=trim(fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
+
+    rates = window_rates(state.fast, now, stage_rules, index)
+    fast = with_latest(state.fast, now, rates, stage_rules)
     idle = _has_only_markers(fast.signals, stage_rules, index, len(names))
     loads = StageLoads(index=index, seen_before_at_s=state.fast.seen_at_s, seen_at_s=fast.seen_at_s, idle=idle)
     fast = replace(fast, reports=update_reports(fast.reports, loads, at_s))

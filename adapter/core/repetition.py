@@ -5,34 +5,52 @@ next sample would seem to have all the progress of the gap.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from adapter.core.ingest import without_points
 from adapter.core.rates import Mask, ends_gap
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
 from adapter.core.stage_samples import StageSamples, has_load
 from adapter.core.state import Fast
 
+_POINTS = ("processed", "appended", "backlog", "partition")
+
 
 def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
-    """The state without the points before a gap that ends, and with the last tick that may repeat one of them."""
-    at_s, before_s = fast.at_s[-1], fast.at_s[-2:-1].max(initial=-np.inf)
-    gap_s, rarely_read = at_s - fast.seen_at_s, ~ends_gap(np.isfinite(first_known(fast.processed, fast.reported)))
+    """The state without the points before a gap that ends, and with the last ticks that may repeat one of them."""
+    loaded, ends = has_load(now), has_load(now) & _ends(fast, rules)
+    points: dict[str, Any] = {}
+    for name in _POINTS:
+        values = getattr(fast, name)
+        points[name] = np.where((fast.at_s < fast.at_s[-1])[:, None] & ends & _was_missing(values), np.nan, values)
+    # The counters of a stage may be of two exporters, which are not scraped at the same time.
+    for name in ("processed", "appended"):
+        counter, was_s = points[name], getattr(fast, f"{name}_repeated_at_s")
+        repeats = (ends & _was_missing(counter)) | (loaded & (was_s == fast.seen_at_s) & ~_moved(counter))
+        points[f"{name}_repeated_at_s"] = np.where(repeats & np.isfinite(counter[-1]), fast.at_s[-1], was_s)
+    return replace(fast, **points)
+
+
+def since_repetition(at_s: Array, counter: Array, repeated_at_s: Array) -> Mask:
+    """Which points are newer than the last repetition; all while it lasts, because an idle job looks the same."""
+    newest_s = np.fmax.reduce(np.where(np.isfinite(counter), at_s[:, None], np.nan), axis=0, initial=np.nan)
+    return np.asarray(~(at_s[:, None] <= repeated_at_s) | (repeated_at_s >= newest_s))
+
+
+def _ends(fast: Fast, rules: RuleColumns) -> Mask:
+    """Whether this tick would end a gap if it has a load."""
+    before_s = fast.at_s[-2:-1].max(initial=-np.inf)
+    gap_s = fast.at_s[-1] - fast.seen_at_s
+    rarely_read = ~ends_gap(np.isfinite(first_known(fast.processed, fast.reported)))
     # Without a missed tick there is no gap, however far the ticks are apart. The points before a longer gap are gone.
     rarely_read &= gap_s <= rules.rate_window_s
-    ends = has_load(now) & (fast.seen_at_s < before_s) & (gap_s > rules.rate_window_s / 2) & ~rarely_read
-    lasts = (fast.repeated_at_s == fast.seen_at_s) & ~_moved(fast.processed) & ~_moved(fast.appended)
-    repeats = ends | (has_load(now) & lasts)
-    fast = without_points(fast, ends & (fast.at_s < at_s)[:, None])
-    return replace(fast, repeated_at_s=np.where(repeats, at_s, fast.repeated_at_s))
+    return np.asarray((fast.seen_at_s < before_s) & (gap_s > rules.rate_window_s / 2) & ~rarely_read)
 
 
-def since_repetition(fast: Fast) -> Mask:
-    """Which points are newer than the last repetition; all while it lasts, because an idle job looks the same."""
-    older = fast.at_s[:, None] <= fast.repeated_at_s
-    return np.asarray(~older | (fast.repeated_at_s == fast.at_s[-1]))
+def _was_missing(values: Array) -> Mask:
+    return np.asarray(np.isnan(values[-2:-1]).all(axis=0))
 
 
 def _moved(counter: Array) -> Mask:

@@ -111,7 +111,8 @@ class Fast:
     reported: Array = field(metadata=_by("stage", 0))  # the throughput that a source computed
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
-    repeated_at_s: Array = field(metadata=_by("stage"))  # the last tick with what may be from before the last gap
+    processed_repeated_at_s: Array = field(metadata=_by("stage"))  # its last point that may be from before a gap
+    appended_repeated_at_s: Array = field(metadata=_by("stage"))
     stop: RescaleStop = field(metadata=_by("stage"))
     reports: StageReports = field(metadata=_by("workload"))
     counts: WorkerCounts = field(metadata=_by("workload"))

@@ -128,7 +128,8 @@ def input_rise(rates: Rates, points: Array, rules: RuleColumns) -> Array:
 def _input_points(fast: Fast, rules: RuleColumns) -> Mask:
     """Which points of twice the window show the input: the producers go on while the job pauses or settles."""
     oldest_s = fast.at_s[-1] - FAR_WINDOWS * rules.rate_window_s
-    shown: Mask = (fast.at_s[:, None] >= oldest_s) & since_repetition(fast)
+    fresh = since_repetition(fast.at_s, fast.appended, fast.appended_repeated_at_s)
+    shown: Mask = (fast.at_s[:, None] >= oldest_s) & fresh
     return shown & since_reset(fast.appended) & since_jump(fast.appended)
 
 
@@ -136,8 +137,9 @@ def _settled_points(fast: Fast, rules: RuleColumns, index: IntArray) -> Mask:
     """Which points follow the last reset and jump of the throughput, and the last change once it has settled."""
     changed_at_s = np.fmax(fast.changed_at_s, fast.disturbed_at_s)[index]
     settled_at_s = np.nan_to_num(changed_at_s + settle_s(rules), nan=-np.inf)
-    settled: Mask = (fast.at_s[:, None] >= settled_at_s) & since_reset(fast.processed) & since_jump(fast.processed)
-    return settled
+    fresh = since_repetition(fast.at_s, fast.processed, fast.processed_repeated_at_s)
+    settled: Mask = (fast.at_s[:, None] >= settled_at_s) & fresh
+    return settled & since_reset(fast.processed) & since_jump(fast.processed)
 
 
 def _has_full_window(fast: Fast, window_s: Array) -> Mask:

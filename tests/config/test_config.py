@@ -511,6 +511,14 @@ def test_an_event_that_has_ended_or_is_far_away_is_named(days: int, fault: str |
     assert found == ([] if fault is None else [f"{path}.{fault}"])
 
 
+def test_an_event_of_several_weeks_is_named():
+    """The year of one end is wrong."""
+    begin, end = ((datetime.now(UTC) + timedelta(days=days)).date() for days in (-300, 65))
+    event = f"expected: [{{from: {begin}T18:00:00Z, to: {end}T18:00:00Z, times: 1.5}}]\n"
+    found = unlikely_times(parse(SOUND + event, "c.yaml"))
+    assert found == ["expected[0].to: the event lasts 365 days, in which nothing scales down; check the years"]
+
+
 @pytest.mark.parametrize(("target_s", "named"), [(60, False), (60_000, True), (36_000, False)])
 def test_a_target_that_looks_like_milliseconds_is_named(target_s: int, named: bool):
     text = SOUND.replace("max_workers: 12", f"backlog_time_target_s: {target_s}")

@@ -7,15 +7,22 @@ GAP_S, INPUT = 900, 1000.0
 RULES = {"policy": "drain", "down_window_s": 60.0, "cooldown_down_s": 60.0}
 
 
-def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT):
-    """The decisions of 6 workers whose source is away from GAP_S on, and then repeats its last sample for scrape_s."""
+def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT, input_scrape_s=None):
+    """The decisions of 6 workers whose source is away from GAP_S on, and then repeats its last samples for scrape_s.
+
+    input_scrape_s: the same for appended_records, if they are of another exporter.
+    """
 
     def seen(at_s):
         back_s = GAP_S + away_s
         if GAP_S <= at_s < back_s:
             return tick(at_s, job(**counts(6)), faults=[("default/job", "prometheus: no answer")])
-        sampled_s = GAP_S - 15 if back_s <= at_s < back_s + scrape_s else at_s
-        return tick(at_s, job(**counts(6), **flow(sampled_s, throughput(sampled_s))))
+        spans = {"appended_records": scrape_s if input_scrape_s is None else input_scrape_s}
+        flows = flow(at_s, throughput(at_s))
+        for name in flows:
+            if back_s <= at_s < back_s + spans.get(name, scrape_s):
+                flows[name] = flow(GAP_S - 15, throughput(GAP_S - 15))[name]
+        return tick(at_s, job(**counts(6), **flows))
 
     return {int(d.at_s): d for d in history([seen(at_s) for at_s in range(0, 2400, 15)], book(**RULES))}
 
@@ -28,6 +35,14 @@ def test_a_repeated_sample_is_no_progress_of_one_tick(away_s, scrape_s):
     assert {round(rate) for rate in rates} == {1000}
     after = found[GAP_S + away_s + scrape_s + 60]
     assert (after.throughput_records_per_s, after.workers) == (pytest.approx(INPUT), 6)
+
+
+@pytest.mark.parametrize(("scrape_s", "input_scrape_s"), [(45, 15), (60, 15), (60, 0), (15, 60)])
+def test_two_exporters_are_scraped_at_different_times(scrape_s, input_scrape_s):
+    found = decisions(210, scrape_s, input_scrape_s=input_scrape_s).values()
+    for name in ("throughput_records_per_s", "input_rate_records_per_s"):
+        rates = {round(rate) for d in found if (rate := getattr(d, name)) is not None}
+        assert rates == {1000}
 
 
 def test_a_job_that_is_idle_after_the_gap_has_no_throughput_within_75_s():

@@ -295,6 +295,7 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
         ("throughput_records_per_s", "job:done_total:rate5m{$match}", None),
         ("throughput_records_per_s", 'per_second{$match, of="done_total"}', None),
         ("throughput_records_per_s", "(done_total{$match} - done_total{$match} offset 1m) / 60", None),
+        ("cpu_ratio", "sum(cpu_seconds_total{$match})", NO_RATE),
         ("processed_records", "sum(done_total{$match})", None),
     ],
 )
