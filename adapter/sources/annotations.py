@@ -1,5 +1,6 @@
 """The annotations of an HPA -> pauses, rule overrides and failover, and the faults in them. Pure."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -28,7 +29,7 @@ _DIRECTIONS = {"up": (True, False), "down": (False, True), "both": (True, True)}
 _NAMED = tuple(override.removeprefix(OVERRIDE) for override in OVERRIDES)
 _PARAMETERS = {POLICY if name == "policy" else f"{RULES}{name}": name for name in _NAMED}
 _FIXED = frozenset(f"{RULES}{setting.name}" for setting in fields(Rules) if setting.metadata.get("fixed"))
-_RESEMBLES = 0.8  # backlog-adapter.io/ has 0.91, metrics-adapter/ 0.62
+_OURS = re.compile("backlog[-_.]?adapt[eo]r")  # also backlog-adapter.io/, backlogadapter/ and backlog-adapter.pause
 _FEW = (PAUSE, PAUSE_UNTIL, FAILOVER, POLICY, RULES_UNTIL, WORKLOAD)
 # An expiry -> the annotations that it ends, their name, and the consequence of an expiry that cannot be parsed.
 _ENDED: Mapping[str, tuple[Iterable[str], str, str]] = {
@@ -60,7 +61,7 @@ def parse(annotations: Mapping[str, str]) -> HpaAnnotations:
 
     Two faults fail safe: an unknown pause direction pauses both, and an unknown expiry never ends the pause.
     """
-    ours = {key: text for key, text in annotations.items() if _is_ours(key)}
+    ours = {key: text for key, text in annotations.items() if _OURS.match(key)}
     if not ours:
         return _NOTHING
     faults = [_fixed(key) if key in _FIXED else _unknown(key) for key in sorted(ours.keys() - _KEYS)]
@@ -83,13 +84,6 @@ def parse(annotations: Mapping[str, str]) -> HpaAnnotations:
 
 
 _NOTHING = HpaAnnotations()
-
-
-@lru_cache(maxsize=4096)
-def _is_ours(key: str) -> bool:
-    """Whether a key has the prefix, or one that resembles it, such as backlog-adapter.io/."""
-    prefix, slash, _ = key.partition("/")
-    return bool(get_close_matches(prefix + slash, [PREFIX], cutoff=_RESEMBLES))
 
 
 def _name(key: str) -> str:
