@@ -121,4 +121,7 @@ def test_without_a_fleet_the_summary_has_the_reasons_alone() -> None:
 
 
 def test_the_summary_of_a_run_without_decisions_says_so() -> None:
-    assert summary(None, {}, 5.0).splitlines() == ["5 s, 0 workloads, 0 rescales", "  nothing was decided yet"]
+    assert summary(None, {}, 5.0).splitlines() == [
+        "5 s, 0 workloads, 0 rescales",
+        "  nothing was decided yet: on a busy machine Spark starts in up to two minutes; run it for longer",
+    ]
