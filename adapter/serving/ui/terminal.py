@@ -59,7 +59,9 @@ def summary(snapshot: Snapshot | None, moves: Mapping[str, Sequence[int]], ran_s
         decision = entry.decision
         lines.append(f"  {decision.workload:<{width}}  {_path(moves.get(decision.workload))}{sentence(decision)}")
     if not entries:
-        lines.append("  nothing was decided yet: on a busy machine Spark starts in up to two minutes; run it for longer")
+        lines.append(
+            "  nothing was decided yet: on a busy machine Spark starts in up to two minutes; run it for longer"
+        )
     return "\n".join(lines)
 
 
