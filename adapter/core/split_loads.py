@@ -1,4 +1,4 @@
-"""Report a load whose throughput is of one stage and whose backlog is of another: neither sizes the job."""
+"""Report a throughput and a backlog of different stages: neither sizes the job."""
 
 import numpy as np
 

@@ -8,7 +8,7 @@ RULES = {"policy": "drain", "down_window_s": 60.0, "cooldown_down_s": 60.0}
 
 
 def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT, input_scrape_s=None):
-    """The decisions of 6 workers whose source is away from GAP_S on, and then repeats its last samples for scrape_s.
+    """The decisions of 6 workers. Their source is away from GAP_S on, and then repeats its last samples for scrape_s.
 
     input_scrape_s: the same for appended_records, if they are of another exporter.
     """

@@ -16,7 +16,7 @@ def api_service(group_version: str) -> str:
 
 
 def api_service_of(group_version: str, **service: Any) -> dict[str, Any]:
-    """An APIService whose certificate is not verified. service: the fields of its reference to a Service."""
+    """An APIService without verification of its certificate. service: the fields of its reference to a Service."""
     group, version = group_version.split("/")
     spec = {
         "group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100,
