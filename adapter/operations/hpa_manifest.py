@@ -1,4 +1,4 @@
-"""The fields of an HPA (autoscaling/v2) in a manifest that the adapter reads, as Kubernetes types them."""
+"""The fields of an HPA (autoscaling/v2) that the adapter reads, and its behavior, as Kubernetes types them."""
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
@@ -75,13 +75,22 @@ class _MetricSource(_Fields):
 
 
 class _Metric(_Fields):
-    type: str
+    type: Literal["External", "Object", "Pods", "Resource", "ContainerResource"]
     external: _MetricSource | None = None
     object: _MetricSource | None = None
 
 
+class _ScalingPolicy(_Fields):
+    type: Literal["Pods", "Percent"]
+    value: int = Field(ge=1)
+    period_seconds: int = Field(ge=1, le=1800)
+
+
 class _Rules(_Fields):
     tolerance: _Quantity | None = None
+    select_policy: Literal["Max", "Min", "Disabled"] | None = None
+    stabilization_window_seconds: int | None = Field(default=None, ge=0, le=3600)
+    policies: list[_ScalingPolicy] | None = None
 
 
 class _Behavior(_Fields):

@@ -16,6 +16,7 @@ from adapter.core.metrics import METRICS
 from adapter.core.parameters import columns
 from adapter.core.rule_book import RuleBook
 from adapter.errors import ConfigError
+from adapter.operations.hpa_fields import with_known_fields
 from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.sources.autoscalers import Autoscaler, Json, autoscalers, conflicts, own_metrics, selected_workload
 
@@ -95,14 +96,15 @@ def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     if version != _VERSION:
         text = f"expected apiVersion {_VERSION}, got {version}"
         return _Manifest(file=file, faults=() if version == _CPU_VERSION else (text,))
+    corrected, unknown = with_known_fields(item)
     try:
-        hpa = hpa_of(item)
+        hpa = hpa_of(corrected)
     except ConfigError as error:
-        return _Manifest(file=file, faults=tuple(error.faults))
+        return _Manifest(file=file, faults=(*unknown, *error.faults))
     namespace, target = hpa.metadata.namespace or _namespace(hpa, known), hpa.spec.scale_target_ref
     whole = hpa.as_json(namespace)
     own = next(iter(autoscalers([whole])), None)
-    faults = (*_metric_faults(hpa, whole, known), *_bounds(hpa, own))
+    faults = (*unknown, *_metric_faults(hpa, whole, known), *_bounds(hpa, own))
     return _Manifest(
         file=file,
         faults=(*faults, *_own_faults(own, whole, known)) if own else faults,

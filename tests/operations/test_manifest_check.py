@@ -40,6 +40,8 @@ def hpa(name: str = "orders", workload: str = "orders", **changes: Any) -> dict[
 
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
+STEP = {"type": "Pods", "value": 1, "periodSeconds": 60}
+SPEC = hpa()["spec"]
 WITHOUT_TARGET = hpa()
 del WITHOUT_TARGET["spec"]["scaleTargetRef"]
 
@@ -56,6 +58,14 @@ def with_metrics(*others: dict[str, Any]) -> dict[str, Any]:
     item = hpa()
     item["spec"]["metrics"] += others
     return item
+
+
+def with_spec(**fields: Any) -> dict[str, Any]:
+    return hpa(spec=SPEC | fields)
+
+
+def with_behavior(**behavior: Any) -> dict[str, Any]:
+    return with_spec(behavior=behavior)
 
 
 def rules(**parameters: int) -> dict[str, Any]:
@@ -211,6 +221,47 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             ["FILE: HPA orders: spec.scaleTargetRef: is required"],
             id="no target",
         ),
+        pytest.param(
+            [with_spec(behaviour={"scaleDown": {"selectPolicy": "Disable"}})],
+            [
+                "FILE: HPA orders: spec.behaviour: is not a field of autoscaling/v2; did you mean behavior?",
+                "FILE: HPA orders: spec.behavior.scaleDown.selectPolicy: expected one of Max, Min, Disabled, got "
+                "'Disable'; did you mean Disabled?",
+            ],
+            id="a misspelt field hides no fault below it",
+        ),
+        pytest.param(
+            [with_behavior(scaleDown={"stabilizationWindow": 300, "policies": [{**STEP, "every": 60}]})],
+            [
+                "FILE: HPA orders: spec.behavior.scaleDown.stabilizationWindow: is not a field of autoscaling/v2; did "
+                "you mean stabilizationWindowSeconds?",
+                "FILE: HPA orders: spec.behavior.scaleDown.policies[0].every: is not a field of autoscaling/v2; "
+                "expected one of periodSeconds, type, value",
+            ],
+            id="fields that Kubernetes drops",
+        ),
+        pytest.param(
+            [with_behavior(scaleUp={"stabilizationWindowSeconds": 7200, "policies": [{**STEP, "type": "pods"}]})],
+            [
+                "FILE: HPA orders: spec.behavior.scaleUp.stabilizationWindowSeconds: expected at most 3600, got 7200",
+                "FILE: HPA orders: spec.behavior.scaleUp.policies[0].type: expected one of Pods, Percent, got 'pods'; "
+                "did you mean Pods?",
+            ],
+            id="values that Kubernetes refuses",
+        ),
+        pytest.param(
+            [hpa(spec={("maxReplica" if name == "maxReplicas" else name): value for name, value in SPEC.items()})],
+            ["FILE: HPA orders: spec.maxReplica: is not a field of autoscaling/v2; did you mean maxReplicas?"],
+            id="a required field with a misspelt name is one fault",
+        ),
+        pytest.param(
+            [with_spec(replicas=3, minReplicas=1)],
+            [
+                "FILE: HPA orders: spec.replicas: is not a field of autoscaling/v2; expected one of behavior, "
+                "maxReplicas, metrics, minReplicas, scaleTargetRef"
+            ],
+            id="an unknown field is none that is set",
+        ),
         pytest.param([hpa(spec=[])], ["FILE: HPA orders: spec: expected a mapping, got an empty list"], id="a list"),
         pytest.param(
             [hpa(spec=hpa()["spec"] | {"maxReplicas": "12", "metrics": {"type": "External"}})],
@@ -307,11 +358,20 @@ def test_a_field_without_a_value_is_absent(tmp_path: Path) -> None:
     assert check([file_of(tmp_path, empty)], KNOWN).startswith("1 HPA without a fault for 1 workload")
 
 
-def test_aliases_in_fields_that_nothing_reads_cost_nothing(tmp_path: Path) -> None:
+def test_an_hpa_as_the_api_server_returns_it_is_valid(tmp_path: Path) -> None:
+    entry = {"manager": "kubectl", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
+    metadata = {"uid": "5d1e", "resourceVersion": "7", "generation": 1, "managedFields": [entry]}
+    condition = {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale"}
+    whole = hpa(metadata=metadata, status={"currentReplicas": 1, "desiredReplicas": 1, "conditions": [condition]})
+    assert check([file_of(tmp_path, whole)], KNOWN).startswith("1 HPA without a fault for 1 workload")
+
+
+def test_aliases_in_a_field_that_does_not_exist_cost_nothing(tmp_path: Path) -> None:
     file = file_of(tmp_path, hpa())
     levels = [f"  x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]" for level in range(1, 30)]
     file.write_text("\n".join([file.read_text(), "extra:", "  x0: &x0 [1]", *levels, "  own: &own [*own]", ""]))
-    assert check([file], KNOWN).startswith("1 HPA without a fault for 1 workload")
+    with pytest.raises(ConfigError, match=r"extra: is not a field of autoscaling/v2; expected one of apiVersion, kind"):
+        check([file], KNOWN)
 
 
 def test_a_workload_that_no_fleet_can_find_is_a_fault(tmp_path: Path) -> None:

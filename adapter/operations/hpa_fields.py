@@ -1,0 +1,31 @@
+"""The fields of an HPA (autoscaling/v2) that Kubernetes knows, from the models of its client."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kubernetes import client
+
+from adapter.config.faults import Fault, Path, nearest
+
+
+def with_known_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A manifest with each misspelt field under the name that it stands for, and a sentence for each unknown field."""
+    faults: list[Fault] = []
+    return _known(item, "V2HorizontalPodAutoscaler", (), faults), [fault.sentence() for fault in faults]
+
+
+def _known(given: Any, kind: str, path: Path, faults: list[Fault]) -> Any:
+    """kind: the type as the client writes it, such as V2MetricSpec or List[V2MetricSpec]."""
+    if isinstance(given, list) and (entry := re.fullmatch(r"[Ll]ist\[(\w+)\]", kind)):
+        return [_known(each, entry[1], (*path, at), faults) for at, each in enumerate(given)]
+    model = getattr(client, kind, None)
+    if model is None or not isinstance(given, Mapping):
+        return given
+    kinds = {model.attribute_map[name]: kind for name, kind in model.openapi_types.items()}
+    names = {name: name if name in kinds else nearest(name, kinds.keys() - given.keys()) for name in given}
+    for name, meant in names.items():
+        if name != meant:
+            fix = f"did you mean {meant}?" if meant else f"expected one of {', '.join(kinds)}"
+            faults.append(Fault((*path, name), f"is not a field of autoscaling/v2; {fix}"))
+    return {meant: _known(given[name], kinds[meant], (*path, name), faults) for name, meant in names.items() if meant}
