@@ -18,7 +18,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.errors import ConfigError
 from adapter.operations.hpa_fields import with_known_fields
 from adapter.operations.hpa_manifest import Hpa, hpa_of
-from adapter.sources.autoscalers import Autoscaler, Json, autoscalers, conflicts, own_metrics, selected_workload
+from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
 
 _KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
 _CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
@@ -103,14 +103,14 @@ def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
         return _Manifest(file=file, faults=(*unknown, *error.faults))
     namespace, target = hpa.metadata.namespace or _namespace(hpa, known), hpa.spec.scale_target_ref
     whole = hpa.as_json(namespace)
-    own = next(iter(autoscalers([whole])), None)
-    faults = (*unknown, *_metric_faults(hpa, whole, known), *_bounds(hpa, own))
+    own = autoscaler(whole)
+    found = (*_metric_faults(hpa, whole, known), *_bounds(hpa, own), *_own_faults(own, whole, known))
     return _Manifest(
         file=file,
-        faults=(*faults, *_own_faults(own, whole, known)) if own else faults,
+        faults=(*unknown, *found),
         name=f"{namespace}/{hpa.metadata.name}",
         target=(target.kind, namespace, target.name),
-        own=own,
+        own=own if own.workloads else None,
     )
 
 
@@ -163,9 +163,9 @@ def _metric_faults(hpa: Hpa, whole: Json, known: _Known) -> Iterator[str]:
             yield f"the adapter has no metric {name}{hint}"
 
 
-def _bounds(hpa: Hpa, own: Autoscaler | None) -> Iterator[str]:
+def _bounds(hpa: Hpa, own: Autoscaler) -> Iterator[str]:
     """Minima above a maximum, which then decides. The rules have those of two annotations."""
-    spec, rules = hpa.spec, own.annotations.rules if own else {}
+    spec, rules = hpa.spec, own.annotations.rules
     for low, least, high, most in (
         ("minReplicas", spec.min_replicas, "maxReplicas", spec.max_replicas),
         ("the annotation rules.min_workers", rules.get("min_workers"), "maxReplicas", spec.max_replicas),
@@ -192,11 +192,11 @@ def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
 
 def _ignored_rules(own: Autoscaler, known: _Known) -> Iterable[str]:
     """The contradictions for which the pipeline ignores annotations. A workload of several fleets has unknown rules."""
-    workload = own.workloads[0]
-    if workload not in known.workloads and len(known.config.fleets) != 1:
+    first = own.workloads[:1]
+    if not first or (first[0] not in known.workloads and len(known.config.fleets) != 1):
         return ()
     overrides = {name: np.array([value]) for name, value in own.annotations.rules.items()}
-    return columns((workload,), np.zeros(1), known.rules, 0.0, overrides)[1].values()
+    return columns(first, np.zeros(1), known.rules, 0.0, overrides)[1].values()
 
 
 def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:

@@ -98,7 +98,22 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
 
     An HPA whose metrics do not name a workload, such as an HPA of KEDA, names it in the annotation WORKLOAD.
     """
-    return [_autoscaler(item, names) for item in items if (names := _workloads(item))]
+    return [autoscaler(item) for item in items if _workloads(item)]
+
+
+def autoscaler(hpa: Json) -> Autoscaler:
+    """An HPA, without workloads if it scales by no metric of the adapter."""
+    meta, spec = hpa["metadata"], hpa["spec"]
+    target = spec["scaleTargetRef"]
+    return Autoscaler(
+        name=f"{meta['namespace']}/{meta['name']}",
+        workloads=_workloads(hpa),
+        target=ScaleTarget(_api_version(target), target["kind"], meta["namespace"], target["name"]),
+        min_workers=spec.get("minReplicas", 1),
+        max_workers=spec["maxReplicas"],
+        annotations=parse(meta.get("annotations", {})),
+        wrong_metric_targets=tuple(_wrong_metric_targets(hpa)),
+    )
 
 
 def own_metrics(hpa: Json) -> list[Json]:
@@ -132,20 +147,6 @@ def selected_workload(source: Json) -> str | None:
 def _is_served(source: Json) -> bool:
     described = source.get("describedObject")
     return described is None or (described["kind"], described.get("apiVersion", "").split("/")[0]) in _OBJECTS
-
-
-def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
-    meta, spec = hpa["metadata"], hpa["spec"]
-    target = spec["scaleTargetRef"]
-    return Autoscaler(
-        name=f"{meta['namespace']}/{meta['name']}",
-        workloads=workloads,
-        target=ScaleTarget(_api_version(target), target["kind"], meta["namespace"], target["name"]),
-        min_workers=spec.get("minReplicas", 1),
-        max_workers=spec["maxReplicas"],
-        annotations=parse(meta.get("annotations", {})),
-        wrong_metric_targets=tuple(_wrong_metric_targets(hpa)),
-    )
 
 
 def _api_version(target: Json) -> str:

@@ -199,6 +199,15 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             id="a second metric without a selector",
         ),
         pytest.param(
+            [hpa(metric={"selector": None}, value="800m", metadata={"annotations": {"backlog-adapter/paus": "up"}})],
+            [
+                "FILE: HPA orders: required_workers names no single workload; add selector:",
+                'FILE: HPA orders: the target of required_workers must be AverageValue "1", got AverageValue "800m"',
+                "FILE: HPA orders: annotation 'backlog-adapter/paus' is unknown; did you mean backlog-adapter/pause?",
+            ],
+            id="a metric without a workload hides no other fault",
+        ),
+        pytest.param(
             [hpa(), hpa()],
             ["FILE: HPA orders: is also in FILE; name each file once, or remove a copy"],
             id="one HPA twice",
