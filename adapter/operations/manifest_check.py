@@ -1,5 +1,6 @@
 """Check the HPAs in manifests against the configuration, without a cluster."""
 
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import structlog
 
 from adapter.config import Config, Workload, rule_book
 from adapter.config.document import documents
@@ -18,12 +20,15 @@ from adapter.core.rule_book import RuleBook
 from adapter.errors import ConfigError
 from adapter.operations.hpa_fields import with_known_fields
 from adapter.operations.hpa_manifest import Hpa, hpa_of
+from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
 from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
 
 _KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
 _CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
 _MOST_NAMED = 5
 _SELECTED = ("workload", "stage")  # labels that the configuration does not set
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,17 @@ class _Manifest:
 
     file: Path
     faults: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     name: str = ""  # "namespace/name", "" if it cannot be read
     target: tuple[str, ...] = ()  # kind, namespace and name of its scale target
     own: Autoscaler | None = None  # if it scales by the adapter
 
 
 def check(files: Iterable[Path], config: Config) -> str:
-    """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault."""
+    """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault.
+
+    Annotations without effect are logged as a warning.
+    """
     known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config))
     found: dict[str, _Manifest] = {}
     faults: list[str] = []
@@ -65,6 +74,9 @@ def check(files: Iterable[Path], config: Config) -> str:
     faults += [*_conflicts(found.values()), *_shared_targets(found.values())]
     if faults:
         raise ConfigError(faults)
+    for manifest in found.values():
+        for hint in manifest.hints:
+            log.warning(f"{manifest.file}: HPA {manifest.name}: {hint}")
     return _summary(found.values(), known)
 
 
@@ -108,6 +120,7 @@ def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     return _Manifest(
         file=file,
         faults=(*unknown, *found),
+        hints=tuple(_ended(own.annotations)),
         name=f"{namespace}/{hpa.metadata.name}",
         target=(target.kind, namespace, target.name),
         own=own if own.workloads else None,
@@ -180,6 +193,15 @@ def _own_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
     yield from _unknown_workloads(own, known)
     yield from _ignored_rules(own, known)
     yield from _unmatched_labels(own, whole, known)
+
+
+def _ended(annotations: HpaAnnotations) -> Iterator[str]:
+    now_s = time.time()
+    if annotations.pause_until_s <= now_s:
+        yield f"annotation {PAUSE_UNTIL} is in the past, so scaling is not paused; remove the pause, or set a later end"
+    if annotations.rules_until_s <= now_s:
+        text = "so the policy and rules in annotations have no effect; remove them, or set a later end"
+        yield f"annotation {RULES_UNTIL} is in the past, {text}"
 
 
 def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:

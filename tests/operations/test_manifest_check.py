@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from structlog.testing import capture_logs
 
 from adapter import config as configuration
 from adapter.errors import ConfigError
@@ -359,6 +360,26 @@ def test_a_conflict_names_the_files_of_its_hpas(tmp_path: Path) -> None:
         f"{files[0]} and {files[1]}: HPAs shop/orders and shop/cpu scale Deployment shop/orders, so Kubernetes stops "
         "them; write all their metrics into one HPA",
     )
+
+
+@pytest.mark.parametrize(
+    ("annotation", "until", "effect"),
+    [
+        ("pause: up", "pause-until", "scaling is not paused; remove the pause"),
+        ("policy: varga", "rules-until", "the policy and rules in annotations have no effect; remove them"),
+    ],
+)
+def test_annotations_that_have_ended_are_named(tmp_path: Path, annotation: str, until: str, effect: str) -> None:
+    ended, open_ = (
+        yaml.safe_load(f"backlog-adapter/{annotation}\nbacklog-adapter/{until}: '{year}-01-01T00:00:00Z'")
+        for year in (2020, 2999)
+    )
+    items = [hpa(metadata={"annotations": ended}), hpa("carts", "carts", metadata={"annotations": open_})]
+    file = file_of(tmp_path, *items)
+    with capture_logs() as logged:
+        assert check([file], KNOWN).startswith("2 HPAs without a fault for 2 workloads")
+    text = f"annotation backlog-adapter/{until} is in the past, so {effect}, or set a later end"
+    assert [line["event"] for line in logged] == [f"{file}: HPA shop/orders: {text}"]
 
 
 def test_a_field_without_a_value_is_absent(tmp_path: Path) -> None:
