@@ -120,8 +120,11 @@ def check(config: ConfigFile, hpa: HpaFiles = None) -> None:
     from adapter.operations import manifest_check
 
     _log_as_faults()
-    values = wiring.load_values(config)
-    known = values or wiring.load(config)
+    try:
+        known = (values := wiring.load_values(config)) or wiring.load(config)
+    except ConfigError as error:
+        skipped = ["--hpa: no HPA was checked; correct the configuration first"] if hpa else []
+        raise ConfigError([*error.faults, *skipped]) from None
     kind = "is a valid configuration" if values is None else "has values of the chart with a valid config"
     typer.echo(f"{config} {kind}: {manifest_check.contents(known)}")
     if hpa:

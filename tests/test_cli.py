@@ -309,6 +309,16 @@ def test_check_reads_the_hpas_of_manifests(tmp_path: Path, capsys: pytest.Captur
     assert "1 HPA without a fault for 1 workload" in capsys.readouterr().out
 
 
+def test_check_says_that_it_checks_no_hpa_beside_a_faulty_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = VALUES.replace("source: kafka", "source: kafak")
+    assert checked(tmp_path / "values.yaml", text, "--hpa", "hpas.yaml") == 2
+    fault, skipped = capsys.readouterr().err.splitlines()
+    assert "did you mean kafka?" in fault
+    assert skipped == "backlog-adapter: --hpa: no HPA was checked; correct the configuration first"
+
+
 def test_check_says_that_the_configuration_of_values_is_a_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
