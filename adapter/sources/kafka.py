@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +13,8 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import admin as client
 
-from adapter.config import Config, KafkaSource
+from adapter.config import Config, KafkaReading, KafkaSource
+from adapter.config.faults import Fault
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.history_file import HistoryFile
@@ -58,10 +59,24 @@ def check(config: Config) -> list[str]:
 
 
 def hints(config: Config) -> list[str]:
-    """Security settings that have no effect, because nothing sets the protocol; each sentence begins with its path."""
+    """Security settings that have no effect, because nothing sets the protocol, and groups that look like patterns.
+
+    Each sentence begins with its path.
+    """
     kafka = {name: source for name, source in config.sources.items() if isinstance(source, KafkaSource)}
     found = ((name, _without_protocol(name, source)) for name, source in kafka.items())
-    return [f"sources.{name}.properties: {sentence}" for name, sentence in found if sentence]
+    ineffective = [f"sources.{name}.properties: {sentence}" for name, sentence in found if sentence]
+    return [*ineffective, *_group_patterns(config)]
+
+
+def _group_patterns(config: Config) -> Iterator[str]:
+    for at, workload in enumerate(config.workloads):
+        for number, reading in enumerate(workload.read):
+            if isinstance(reading, KafkaReading) and "*" in reading.group:
+                meant = re.sub(r"(?<!\.)\*", ".*", reading.group)
+                fix = f"for all that match, use a fleet with groups: {meant}"
+                text = f"names one group, because * is no wildcard here; {fix}"
+                yield Fault(("workloads", at, "read", number, "group"), text).sentence()
 
 
 def _without_protocol(name: str, settings: KafkaSource) -> str:

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 from sample_rows import rows_of
 
 from adapter import config
-from adapter.config import Config, KafkaSource
+from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader, check, hints
 from adapter.sources.kafka_properties import mask_secrets, parse
@@ -487,6 +487,17 @@ HINTS = {
 @pytest.mark.parametrize(("properties", "sentences"), HINTS.values(), ids=HINTS)
 def test_security_settings_without_a_protocol_are_named(properties: str, sentences: list[str]) -> None:
     assert hints(configured(properties)) == [f"sources.main.properties: {sentence}" for sentence in sentences]
+
+
+@pytest.mark.parametrize("group", ["reports-*", "reports-.*"])
+def test_a_group_that_looks_like_a_pattern_is_named(group: str) -> None:
+    known = configured()
+    readings = [KafkaReading(source="main", group=each, topics=("reports",)) for each in ("reports", group)]
+    workload = known.workloads[0].model_copy(update={"read": tuple(readings)})
+    assert hints(known.model_copy(update={"workloads": (workload,)})) == [
+        "workloads[0].read[1].group: names one group, because * is no wildcard here; for all that match, use a fleet "
+        "with groups: reports-.*"
+    ]
 
 
 def test_a_missing_properties_file_is_an_error_of_the_source_with_its_fix() -> None:
