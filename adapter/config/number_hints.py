@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable, Mapping
 
-_PART = re.compile(r" *([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *([A-Za-z%]*)")
+_PART = re.compile(r" *([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *([A-Za-z%]*)")
 _ISO_8601 = re.compile(r"P([0-9]+D)?(?:T(.+))?")  # without weeks, months and years
 _DECIMAL_COMMA = re.compile(r"([0-9]+),([0-9]{1,2})")  # 1,000 may be a thousand
 _S = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
-_SUFFIXES = {"m": 0.001, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_SUFFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}  # no m: 5m records/s may be millions
 _FORMS = (  # names of settings, the units that they may have, the end of the message
     (re.compile(""), {"": 1}, ", without quotes"),
     (re.compile("(?<!_per)_s$"), _S, ", the seconds without a unit"),
-    (re.compile("_ratio$|^times$"), {"%": 0.01}, " for {text}"),
+    (re.compile("_ratio$|^times$"), {"%": 0.01, "m": 0.001}, " for {text}"),
     (re.compile("_per_s$|(?<!_s)$"), _SUFFIXES, " for {text}"),
 )
 
@@ -27,7 +27,7 @@ def number_hint(text: str, name: str, is_allowed: Callable[[str], bool]) -> str:
     for names, units, how in _FORMS:
         if names.search(name) and (value := _sum(text, units)) is not None:
             number = f"{value:.12g}"
-            is_plain = number.lstrip("-").replace(".", "").isdigit()
+            is_plain = number.replace(".", "").isdigit()
             return f"; write {number}{how.format(text=text)}" if is_plain and is_allowed(number) else ""
     return ""
 
