@@ -16,7 +16,7 @@ from adapter.config.chart_hints import overwritten_settings, unmounted_files
 from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults, null_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
-from adapter.config.faults import Fault, suggestion, value_text
+from adapter.config.faults import Fault, nearest, suggestion, value_text
 from adapter.config.issuer import Issuer
 from adapter.config.models import (
     Config,
@@ -198,6 +198,8 @@ def _in_valid_parts(values: Mapping[Any, Any], faults: Sequence[Fault], checks: 
     of_rules = {path[-1] for path in faulty if path[:1] == ("rules",)}
     if "policy" in of_rules or not of_rules <= RuleSettings.model_fields.keys():
         return []  # an unknown rule may be a misspelt policy, and the signals that it needs are unknown
+    # A part with a misspelt name is a fault already, and no other fault may follow from it.
+    values = {**{nearest(name, Config.model_fields): part for name, part in values.items()}, **values}
     valid = {"pipeline": {"checkpoint": "any"}, "rules_by_match": values.get("rules_by_match", [])}
     valid |= {part: _valid_settings(values, part, faulty) for part in ("sources", "rules")}
     entries = {part: _valid_entries(values, part, faulty, valid["sources"]) for part in ("workloads", "fleets")}

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard, get_args
 from pydantic import ValidationError
 
 from adapter.config.faults import Fault, Path, nearest, one_of, unknown, value_text
-from adapter.config.models import Fleet, RuleMatch, Timing
+from adapter.config.models import Config, Fleet, RuleMatch, Timing
 from adapter.config.rule_layers import Layer, Layers, RuleEntry, RuleSources
 from adapter.config.settings import RuleSettings, match_entry, relations, valid_settings
 from adapter.config.sources import KINDS, AnyReading, KafkaSource
@@ -22,9 +22,6 @@ _DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
 _LONGEST_SHARE = 0.8  # of a tick, in the advice for a deadline
 _READING_SETTINGS = {name for kind in get_args(get_args(AnyReading)[0]) for name in kind.model_fields}
 _TIMING = Timing()
-_NO_SOURCE = (
-    'no source is configured; add one to sources, such as kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}'
-)
 _NAMESPACE = Fleet.model_fields["namespace"].default
 
 Given = Mapping[Any, Any]
@@ -36,8 +33,10 @@ def whole_faults(given: Given) -> list[Fault]:
 
 
 def source_kinds(given: Given) -> dict[str, str | None]:
-    """Name of each source -> its kind, None if the kind is invalid."""
-    return {name: _known_kind(source) for name, source in _mapping(given, "sources").items() if isinstance(name, str)}
+    """Name of each source -> its kind, None if the kind is invalid. Those below a misspelt `sources` count."""
+    misspelt = _mapping(given, _misspelt(given, "sources", Config.model_fields) or "sources")
+    found = {**_mapping(given, "sources"), **misspelt}
+    return {name: _known_kind(source) for name, source in found.items() if isinstance(name, str)}
 
 
 def _known_kind(source: object) -> str | None:
@@ -60,7 +59,8 @@ def _references(given: Given) -> Iterator[Fault]:
 def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
     source = reading.get("source")
     if source is None:  # without a source there is no kind, and so no model to report it
-        missing = Fault(path, f"is required: expected one of {', '.join(kinds)}" if kinds else _NO_SOURCE)
+        expected = f"expected one of {', '.join(kinds)}" if kinds else "the name of a source"
+        missing = Fault(path, f"is required: {expected}")
         misspelt = _misspelt(reading, "source", _READING_SETTINGS)
         yield missing if misspelt is None else Fault((*path[:-1], misspelt), unknown(misspelt, _READING_SETTINGS))
     elif not isinstance(source, str):
@@ -72,15 +72,19 @@ def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> I
 
 def _rates_source(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
     kind = kinds.get(source) if isinstance(source, str) else None
+    usable = {name: kind for name, kind in kinds.items() if kind in (None, "prometheus")}
     if kind not in (None, "prometheus"):
         yield Fault(path, f"expected a source of kind prometheus, got {source} of kind {kind}")
-    else:
-        yield from _unknown(source, path, {name: kind for name, kind in kinds.items() if kind in (None, "prometheus")})
+    elif usable:
+        yield from _unknown(source, path, usable)
+    elif isinstance(source, str):
+        yield Fault(path, "expected the name of a source of kind prometheus; add one to sources")
 
 
 def _unknown(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:
-    if isinstance(source, str) and source not in kinds:
-        yield Fault(path, one_of(source, kinds) if kinds else _NO_SOURCE)
+    """Without any source, the fault is that of `sources`, which the models report."""
+    if isinstance(source, str) and kinds and source not in kinds:
+        yield Fault(path, one_of(source, kinds))
 
 
 def _deadlines(given: Given) -> Iterator[Fault]:

@@ -39,6 +39,7 @@ _BESIDE_RULES = ("pause", "excluded_periods", "expected", "failover")
 # Examples for a value of the wrong type. Key: the type of the error, and the setting or the model.
 _EXAMPLES = {
     ("model_type", "Pause"): "{direction: both}",
+    ("too_short", "sources"): '{kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}}',
     ("string_type", "bootstrap_servers"): '"kafka-0:9092,kafka-1:9092"',
     ("tuple_type", "days"): "[sat, sun]",
     ("tuple_type", "excluded_periods"): '[{from: "22:00", to: "06:00"}]',

@@ -106,7 +106,9 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
     [
         pytest.param(whole("servin: {}"), "servin: is not a setting here; did you mean serving?", id="an unknown part"),
         pytest.param(
-            "sources: {}\npipeline: {checkpoint: c}", "at least one entry, got an empty mapping", id="no source"
+            "sources: {}\npipeline: {checkpoint: c}",
+            "sources: expected at least one entry, got an empty mapping; an example is {kafka: {kind: kafka, bootstrap",
+            id="no source",
         ),
         pytest.param("sources: {}\npipeline: {}", "pipeline.checkpoint: is required: Directory", id="no checkpoint"),
         pytest.param(
@@ -376,19 +378,12 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         ),
         pytest.param(reading("group: a"), "workloads[0].read[0].source: is required", id="no source"),
         pytest.param(
-            "workloads: [{name: orders, read: [{source: kafka}]}]",
-            "read[0].source: no source is configured; add one to sources, such as kafka: {kind: kafka, bootstrap_serv",
-            id="no sources",
+            "workloads: [{name: orders, read: [{group: g}]}]", "read[0].source: is required: the name", id="no sources"
         ),
         pytest.param(
-            "sources:\nworkloads: [{name: orders, read: [{group: g}]}]",
-            "read[0].source: no source is configured; add one to sources",
-            id="empty sources",
-        ),
-        pytest.param(
-            "sources: {}\nfleets: [{name: many, source: kafka}]",
-            "fleets[0].source: no source is configured; add one to sources",
-            id="a fleet without sources",
+            'sources: {it: {kind: pravega, url: "http://a", prometheus: prom}}',
+            "sources.it.prometheus: expected the name of a source of kind prometheus; add one to sources",
+            id="no source with rates",
         ),
         pytest.param(reading("source: [a]"), "read[0].source: expected the name of a source, got a list", id="a list"),
         pytest.param(
@@ -732,6 +727,33 @@ def test_a_required_setting_with_a_misspelt_name_is_one_fault(text: str, path: s
 
     [fault] = refused.value.faults
     assert fault.startswith(f"{path}: is not a setting here; did you mean {meant}? (c.yaml line ")
+
+
+READ = """
+workloads: [{name: a, read: [{source: kafka, group: g, topics: [t]}]}]
+fleets: [{name: f, source: kafka, groups: g}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param(f"source:{SOURCES}{READ}", "source: is not a setting here; did you mean sources?", id="misspelt"),
+        pytest.param(READ, "sources: is required: The systems to read", id="absent"),
+        pytest.param(f"sources: {{}}\n{READ}", "sources: expected at least one entry", id="empty"),
+        pytest.param(
+            f"sources:{SOURCES}rule: {{policy: segments}}\nworkloads: [{{name: a, read: [{{source: sim}}]}}]",
+            "rule: is not a setting here; did you mean rules?",
+            id="rules",
+        ),
+    ],
+)
+def test_a_part_with_a_misspelt_name_or_without_settings_is_one_fault(text: str, sentence: str):
+    with pytest.raises(ConfigError) as refused:
+        parse(f"pipeline: {{checkpoint: /c}}\n{text}", "c.yaml")
+
+    [fault] = refused.value.faults
+    assert fault.startswith(sentence)
 
 
 def test_a_type_in_place_of_the_kind_hides_no_other_fault():
