@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from adapter.config.faults import Fault
-from adapter.config.model import Model
+from adapter.config.model import Model, has
 from adapter.errors import ConfigError
 
 
@@ -25,6 +25,8 @@ def canonical(quantity: object) -> object:
 
 
 _Quantity = Annotated[str, BeforeValidator(canonical)]
+_MetricType = Literal["External", "Object", "Pods", "Resource", "ContainerResource"]
+_METRIC_FIELDS = {name: f"{name[0].lower()}{name[1:]}" for name in get_args(_MetricType)}
 
 
 class _Fields(Model, extra="ignore", alias_generator=to_camel):
@@ -47,7 +49,7 @@ class _ScaleTarget(_Fields):
 
 class _Term(_Fields):
     key: str
-    operator: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: list[str] | None = None
 
 
@@ -75,9 +77,15 @@ class _MetricSource(_Fields):
 
 
 class _Metric(_Fields):
-    type: Literal["External", "Object", "Pods", "Resource", "ContainerResource"]
+    type: _MetricType
     external: _MetricSource | None = None
     object: _MetricSource | None = None
+
+    @classmethod
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """A type without its field, such as External with `object`."""
+        name = _METRIC_FIELDS.get(str(given.get("type")))
+        return [] if name is None or has(given, name) else [Fault((name,), f"is required with type {given['type']}")]
 
 
 class _ScalingPolicy(_Fields):

@@ -260,6 +260,19 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             id="values that Kubernetes refuses",
         ),
         pytest.param(
+            [with_spec(metrics=[{**SPEC["metrics"][0], "type": "Object"}])],
+            ["FILE: HPA orders: spec.metrics[0].object: is required with type Object"],
+            id="a metric of another type",
+        ),
+        pytest.param(
+            [hpa(metric={"selector": {"matchExpressions": [{"key": "workload", "operator": "Equals"}]}})],
+            [
+                "FILE: HPA orders: spec.metrics[0].external.metric.selector.matchExpressions[0].operator: expected one "
+                "of In, NotIn, Exists, DoesNotExist, got 'Equals'"
+            ],
+            id="an operator that does not exist",
+        ),
+        pytest.param(
             [hpa(spec={("maxReplica" if name == "maxReplicas" else name): value for name, value in SPEC.items()})],
             ["FILE: HPA orders: spec.maxReplica: is not a field of autoscaling/v2; did you mean maxReplicas?"],
             id="a required field with a misspelt name is one fault",
