@@ -69,6 +69,19 @@ def test_the_service_account_of_other_pods_is_not_used_by_default(helm: Helm, ro
     assert f"{role}.serviceAccount.name is required without {role}.serviceAccount.create: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        "serve.serviceAccount.name=own,pipeline.serviceAccount.name=own",
+        f"serve.serviceAccount.name={NAME}-pipeline",
+        f"pipeline.serviceAccount.create=false,pipeline.serviceAccount.name={NAME}",
+    ],
+)
+def test_the_pipeline_does_not_share_the_service_account_of_serve(helm: Helm, values: str) -> None:
+    done = helm("template", "orders", CHART, "--set", values)
+    assert "serve and pipeline have one service account, " in done.stderr
+
+
 def test_an_api_version_is_no_scale_target(helm: Helm) -> None:
     done = helm("template", "orders", CHART, "--set", "rbac.extraScaleTargets={flink.apache.org/v1beta1}")
     assert (

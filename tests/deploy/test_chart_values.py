@@ -141,6 +141,7 @@ def test_servers_spread_over_nodes_by_the_chart_or_as_the_values_say(render: Ren
     (spread,) = pod(render(), "serve")["topologySpreadConstraints"]
     labels = render()["Deployment", NAME]["spec"]["template"]["metadata"]["labels"]
     assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
+    assert spread["matchLabelKeys"] == ["pod-template-hash"]  # else a rollout may leave both on one node
     zone = ["maxSkew=1", "topologyKey=topology.kubernetes.io/zone", "whenUnsatisfiable=DoNotSchedule"]
     (other,) = pod(render(*(f"serve.topologySpreadConstraints[0].{each}" for each in zone)), "serve")[
         "topologySpreadConstraints"

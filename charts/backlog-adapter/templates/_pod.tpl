@@ -14,7 +14,13 @@ app.kubernetes.io/component: {{ last . }}
 {{- if not (or $account.name $account.create) -}}
 {{- fail (printf "%s.serviceAccount.name is required without %s.serviceAccount.create: an account of its own, because other pods use default" (last .) (last .)) -}}
 {{- end -}}
-{{ $account.name | default (include "backlog-adapter.roleName" .) }}
+{{- $name := $account.name | default (include "backlog-adapter.roleName" .) -}}
+{{- $role := eq (last .) "serve" | ternary "pipeline" "serve" -}}
+{{- $other := (index (first .).Values $role).serviceAccount.name | default (include "backlog-adapter.roleName" (list (first .) $role)) -}}
+{{- if eq $name $other -}}
+{{- fail (printf "serve and pipeline have one service account, %s: name two, because only serve may read the key of the CA" $name) -}}
+{{- end -}}
+{{ $name }}
 {{- end }}
 
 {{- define "backlog-adapter.image" -}}
