@@ -340,17 +340,20 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
         ("1g", "1073741824", True),
         ("4g", "2500000Ki", True),
         ("4g", "6Gi", False),
-        ("1500m", "1.6Gi", False),
+        ("1500m", "1.6Gi", True),
+        ("1500m", "2560Mi", False),
+        ("2500m", "2560Mi", True),
+        ("1g", "2Gi", False),
         ("4g", "0.01Ti", False),
         ("1g", "536870912", True),
         ("1g", "5e8", True),
     ],
 )
-def test_a_heap_larger_than_the_limit_is_refused(helm: Helm, heap: str, limit: str, is_refused: bool) -> None:
+def test_a_heap_that_leaves_no_room_below_the_limit_is_refused(helm: Helm, heap: str, limit: str, is_refused: bool) -> None:
     values = f"config.pipeline.memory={heap},pipeline.resources.limits.memory={limit}"
     done = helm("template", "orders", str(CHART), "--set", values)
     assert (done.returncode != 0) == is_refused, done.stderr
-    fault = f"config.pipeline.memory: expected less than pipeline.resources.limits.memory, {limit}, got {heap}"
+    fault = f"config.pipeline.memory: expected at least 1Gi less than pipeline.resources.limits.memory, {limit}, "
     assert (fault in done.stderr) == is_refused
 
 

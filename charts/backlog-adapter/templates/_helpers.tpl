@@ -146,8 +146,8 @@ itself. */}}
 {{- $limit := ((.Values.pipeline.resources | default dict).limits | default dict).memory | default "" -}}
 {{- $limit = kindIs "float64" $limit | ternary (int64 $limit) $limit | toString | trimPrefix "+" -}}
 {{- with get $limits (regexFind "[A-Za-z]*$" $limit) -}}
-{{- if and $limit (ge (mulf (regexFind "^[0-9]+" $heap) (get $units (regexFind "[a-z]$" $heap))) (mulf (regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" $limit) .)) -}}
-{{- fail (printf "config.pipeline.memory: expected less than pipeline.resources.limits.memory, %s, got %s; raise the limit to the heap and 1.5Gi" $limit $heap) -}}
+{{- if and $limit (gt (addf 1073741824.0 (mulf (regexFind "^[0-9]+" $heap) (get $units (regexFind "[a-z]$" $heap)))) (mulf (regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" $limit) .)) -}}
+{{- fail (printf "config.pipeline.memory: expected at least 1Gi less than pipeline.resources.limits.memory, %s, for Python and the JVM itself, got %s; raise the limit to the heap and 1.5Gi" $limit $heap) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
