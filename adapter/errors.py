@@ -5,7 +5,7 @@ AdapterError
 ├── SourceError      a system did not answer; costs its samples, never the tick
 ├── SetupError       Java is missing or too old, a port is taken
 ├── JvmError         Spark's JVM has ended or was killed; the process ends too, and the container restarts
-├── CheckpointError  another version or tick wrote the checkpoint, or its marker is missing or unreadable
+├── CheckpointError  the marker of the checkpoint is missing or unreadable
 ├── ClockError       the clock is behind the ticks of the checkpoint
 └── of a backtest    backtest.trace.TraceError, backtest.history.HistoryError, backtest.job.BacktestError,
                      backtest.results.ResultsError, backtest.report.ReportError
@@ -81,10 +81,7 @@ class JvmError(AdapterError):
 
 
 class CheckpointError(AdapterError):
-    """The checkpoint cannot be continued: another version or tick wrote it, or its marker is missing or unreadable.
-
-    The message says which, and what to do.
-    """
+    """The marker of the checkpoint is missing or unreadable. The message says which, and what to do."""
 
 
 class ClockError(AdapterError):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyspark
+import structlog
 
 from adapter.config import Config
 from adapter.errors import CheckpointError, SetupError
@@ -26,6 +27,7 @@ from adapter.file_replacement import replace_file
 
 FORMAT = 1
 MARKER = "backlog-adapter.json"
+_FITTING = ("format", "spark", "tick_s")  # entries of the marker without which Spark cannot continue the stream
 LOG = "spark.log"
 # With the values of the chart.
 _FULL = "enlarge its volume (pipeline.persistence.size), or choose another folder"
@@ -40,6 +42,8 @@ _FILES = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE)
 _TRANSIENT = (*(os.strerror(code) for code in (*_FIXES, *_FILES)), "OutOfMemoryError", "Python worker ")
 _STATE = "[CANNOT_LOAD_STATE_STORE"  # Spark's class of errors
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,7 @@ class Checkpoint:
 
         It replaces an older one, unless it holds no finished batch. No query may use the folder.
         """
-        stream, aside = Path(self.stream), self.folder / "stream.bad"
-        if aside.exists():
-            shutil.rmtree(aside if any(stream.glob("commits/[0-9]*")) else stream)
-        if stream.exists():
-            os.replace(stream, aside)
-        return aside
+        return _move_stream_away(self.folder)
 
     def close(self) -> None:
         """Release the lock."""
@@ -89,7 +88,7 @@ def claim(config: Config, orphan_gone_within_s: float = ORPHAN_GONE_WITHIN_S) ->
     """Lock the configured checkpoint folder, and create it if necessary.
 
     Waits for a lock that the JVM of a killed process still holds. Raises SetupError if the folder cannot be written or
-    another process uses it, CheckpointError if another version or another tick wrote it.
+    another process uses it, CheckpointError if its marker is missing or unreadable.
     """
     folder = Path(config.pipeline.checkpoint)
     try:
@@ -127,29 +126,42 @@ def _lock(lock: IO[str], folder: Path, within_s: float) -> None:
 
 
 def _state_partitions(folder: Path, config: Config) -> int:
-    """The state partitions of the folder. Checks its marker, or writes a new one."""
-    marker = folder / MARKER
-    if not marker.exists():
-        if (folder / "stream").exists():
-            raise _mismatch(folder, f"it has a stream, but no {MARKER}")
-        _write(marker, _marker(config, config.pipeline.cores))
-        return config.pipeline.cores
-    found = _read(marker)
-    current = _marker(config, found["state_partitions"])
-    for name in ("format", "spark", "tick_s"):
-        if found.get(name) != current[name]:
-            raise _mismatch(folder, f"it has {name} {found.get(name)}, but this pipeline has {name} {current[name]}")
-    if found != current:
+    """The state partitions of the folder. Checks its marker, or writes a new one.
+
+    A stream that Spark cannot continue is moved away, so that an upgrade needs no manual step.
+    """
+    marker, new = folder / MARKER, _new_marker(config)
+    if not marker.exists() and (folder / "stream").exists():
+        raise _mismatch(folder, f"it has a stream, but no {MARKER}")
+    found = _read(marker) if marker.exists() else new
+    current = new | {"state_partitions": found["state_partitions"]}
+    if other := [name for name in _FITTING if found.get(name) != new[name]]:
+        log.warning(
+            "the checkpoint does not fit this pipeline, so all workloads warm up and learn their capacity again",
+            cause="; ".join(f"it has {name} {found.get(name)} instead of {new[name]}" for name in other),
+            moved_to=str(_move_stream_away(folder)),
+        )
+        current = new
+    if not marker.exists() or found != current:
         _write(marker, current)
-    return int(found["state_partitions"])
+    return int(current["state_partitions"])
 
 
-def _marker(config: Config, state_partitions: int) -> dict[str, Any]:
+def _move_stream_away(folder: Path) -> Path:
+    stream, aside = folder / "stream", folder / "stream.bad"
+    if aside.exists() and stream.exists():
+        shutil.rmtree(aside if any(stream.glob("commits/[0-9]*")) else stream)
+    if stream.exists():
+        os.replace(stream, aside)
+    return aside
+
+
+def _new_marker(config: Config) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "spark": pyspark.__version__,
         "tick_s": config.timing.tick_s,
-        "state_partitions": state_partitions,
+        "state_partitions": config.pipeline.cores,
         # For a reader of the folder: offsets are times, so sources can be added and removed.
         "sources": sorted(config.sources),
     }
@@ -171,6 +183,6 @@ def _write(marker: Path, content: dict[str, Any]) -> None:
 
 def _mismatch(folder: Path, fault: str) -> CheckpointError:
     return CheckpointError(
-        f"the checkpoint {folder} cannot be used: {fault}; use the release and the timing that wrote it, or move the "
-        f"folder away: the pipeline then starts with a warm-up"
+        f"the checkpoint {folder} cannot be used: {fault}; choose another folder, or move this one away: the pipeline "
+        f"then starts with a warm-up"
     )

@@ -349,7 +349,9 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
         ("1g", "5e8", True),
     ],
 )
-def test_a_heap_that_leaves_no_room_below_the_limit_is_refused(helm: Helm, heap: str, limit: str, is_refused: bool) -> None:
+def test_a_heap_that_leaves_no_room_below_the_limit_is_refused(
+    helm: Helm, heap: str, limit: str, is_refused: bool
+) -> None:
     values = f"config.pipeline.memory={heap},pipeline.resources.limits.memory={limit}"
     done = helm("template", "orders", str(CHART), "--set", values)
     assert (done.returncode != 0) == is_refused, done.stderr

@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
+import structlog
 from pipeline_stream import config_of
 
 from adapter.errors import CheckpointError, SetupError
@@ -20,30 +22,46 @@ def wrote(folder: Path, **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "cause"),
     [
-        pytest.param({"format": 99}, "it has format 99, but this pipeline has format 1", id="another release"),
-        pytest.param({"spark": "3.5.5"}, "it has spark 3.5.5, but this pipeline has spark ", id="another Spark"),
-        pytest.param({"tick_s": 15}, "it has tick_s 15, but this pipeline has tick_s 1", id="another tick"),
-        pytest.param({"state_partitions": 0}, "cannot be read", id="a damaged marker"),
+        pytest.param({"format": 99}, "it has format 99 instead of 1", id="another release"),
+        pytest.param({"spark": "3.5.5"}, f"it has spark 3.5.5 instead of {pyspark.__version__}", id="another Spark"),
+        pytest.param({"tick_s": 15}, "it has tick_s 15 instead of 1", id="another tick"),
+        pytest.param(
+            {"format": 0, "tick_s": 5}, "it has format 0 instead of 1; it has tick_s 5 instead of 1", id="both"
+        ),
     ],
 )
-def test_a_checkpoint_of_another_version_is_refused_and_not_modified(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    marker = wrote(tmp_path, **changes)
-    before = marker.read_text()
-    with pytest.raises(CheckpointError, match=message) as refused:
-        claim(config_of(tmp_path))
-    assert "move the folder away" in str(refused.value)
-    assert marker.read_text() == before
+def test_a_stream_of_another_version_is_moved_away(tmp_path: Path, changes: dict[str, Any], cause: str) -> None:
+    marker = wrote(tmp_path, state_partitions=4, **changes)
+    (marker.parent / "stream" / "metadata").touch()
+    with structlog.testing.capture_logs() as logs:
+        checkpoint = claim(config_of(tmp_path))
+    assert [(line["cause"], line["moved_to"]) for line in logs] == [(cause, str(marker.parent / "stream.bad"))]
+    assert not Path(checkpoint.stream).exists()
+    assert (marker.parent / "stream.bad" / "metadata").exists()
+    assert checkpoint.state_partitions == config_of(tmp_path).pipeline.cores
+    checkpoint.close()
+    with structlog.testing.capture_logs() as logs:
+        claim(config_of(tmp_path)).close()
+    assert logs == []
 
 
-def test_a_truncated_marker_is_refused(tmp_path: Path) -> None:
+def test_a_process_that_ended_after_it_moved_a_stream_leaves_a_usable_checkpoint(tmp_path: Path) -> None:
+    marker = wrote(tmp_path, spark="3.5.5")
+    (marker.parent / "stream").rename(marker.parent / "stream.bad")
+    claim(config_of(tmp_path)).close()
+    assert json.loads(marker.read_text())["spark"] == pyspark.__version__
+
+
+@pytest.mark.parametrize("content", ['{"format"', '{"state_partitions": 0}'], ids=["truncated", "without partitions"])
+def test_a_damaged_marker_is_refused_and_stays(tmp_path: Path, content: str) -> None:
     marker = wrote(tmp_path)
-    marker.write_text(marker.read_text()[:10])
-    with pytest.raises(CheckpointError, match=f"{MARKER} cannot be read"):
+    marker.write_text(content)
+    with pytest.raises(CheckpointError, match=f"{MARKER} cannot be read") as refused:
         claim(config_of(tmp_path))
+    assert "move this one away" in str(refused.value)
+    assert marker.read_text() == content
 
 
 def test_a_stream_without_a_marker_is_refused(tmp_path: Path) -> None:
