@@ -15,20 +15,31 @@ from adapter.core.samples import Array, first_known
 from adapter.core.stage_samples import StageSamples, has_load
 from adapter.core.state import Fast
 
-_POINTS = ("processed", "appended", "backlog", "partition")
+_COUNTERS = ("processed", "appended")
+_POINTS = (*_COUNTERS, "backlog", "partition")
+_REPEATED_TICKS = 1.5  # a repeated sample may be newer than the last one before the gap, by up to a tick
 
 
 def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
-    """The state without the points before a gap that ends, and with the last ticks that may repeat one of them."""
+    """The state without the points before a gap that ends, and with the last ticks that may repeat one of them.
+
+    The points before the gap stay if the counters have risen by too much for a repetition, or stood still before, too.
+    """
     loaded, ends = has_load(now), has_load(now) & _ends(fast, rules)
+    counters = [getattr(fast, name) for name in _COUNTERS]
+    returned = np.array([ends & _was_missing(counter) & np.isfinite(counter[-1]) for counter in counters])
+    rests, rose = np.array([_comparison(counter) for counter in counters]).swapaxes(0, 1)
+    trusted = returned & (rests | rose)
+    dropped = ends & ~(trusted.any(axis=0) & (trusted == returned).all(axis=0))
     points: dict[str, Any] = {}
     for name in _POINTS:
         values = getattr(fast, name)
-        points[name] = np.where((fast.at_s < fast.at_s[-1])[:, None] & ends & _was_missing(values), np.nan, values)
+        old = (fast.at_s < fast.at_s[-1])[:, None] & dropped & _was_missing(values)
+        points[name] = np.where(old, np.nan, values)
     # The counters of a stage may be of two exporters, which are not scraped at the same time.
-    for name in ("processed", "appended"):
+    for name, back, progress in zip(_COUNTERS, returned, rose, strict=True):
         counter, was_s = points[name], getattr(fast, f"{name}_repeated_at_s")
-        repeats = (ends & _was_missing(counter)) | (loaded & (was_s == fast.seen_at_s) & ~_moved(counter))
+        repeats = (back & ~progress) | (loaded & (was_s == fast.seen_at_s) & ~_moved(counter))
         points[f"{name}_repeated_at_s"] = np.where(repeats & np.isfinite(counter[-1]), fast.at_s[-1], was_s)
     return replace(fast, **points)
 
@@ -56,3 +67,10 @@ def _was_missing(values: Array) -> Mask:
 def _moved(counter: Array) -> Mask:
     """Whether a counter exceeds an earlier point. There is none from before the gap, and ticks may be missing."""
     return np.asarray(counter[-1] > np.fmin.reduce(counter[:-1], axis=0, initial=np.nan))
+
+
+def _comparison(counter: Array) -> tuple[Mask, Mask]:
+    """Whether a counter stands still as before the gap, and whether it rose by too much for a repeated sample."""
+    rise = counter[-1] - np.fmax.reduce(counter[:-1], axis=0, initial=np.nan)
+    usual = np.fmax.reduce(np.diff(counter[:-1], axis=0), axis=0, initial=np.nan)
+    return (rise == 0) & (usual == 0), rise > _REPEATED_TICKS * usual

@@ -7,10 +7,10 @@ GAP_S, INPUT = 900, 1000.0
 RULES = {"policy": "drain", "down_window_s": 60.0, "cooldown_down_s": 60.0}
 
 
-def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT, input_scrape_s=None):
+def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT, input_scrape_s=None, last_scrape_s=GAP_S - 15):
     """The decisions of 6 workers. Their source is away from GAP_S on, and then repeats its last samples for scrape_s.
 
-    input_scrape_s: the same for appended_records, if they are of another exporter.
+    input_scrape_s: the same for appended_records, if they are of another exporter. last_scrape_s: before it was away.
     """
 
     def seen(at_s):
@@ -21,7 +21,7 @@ def decisions(away_s, scrape_s, throughput=lambda at_s: INPUT, input_scrape_s=No
         flows = flow(at_s, throughput(at_s))
         for name in flows:
             if back_s <= at_s < back_s + spans.get(name, scrape_s):
-                flows[name] = flow(GAP_S - 15, throughput(GAP_S - 15))[name]
+                flows[name] = flow(last_scrape_s, throughput(last_scrape_s))[name]
         return tick(at_s, job(**counts(6), **flows))
 
     return {int(d.at_s): d for d in history([seen(at_s) for at_s in range(0, 2400, 15)], book(**RULES))}
@@ -35,6 +35,27 @@ def test_a_repeated_sample_is_no_progress_of_one_tick(away_s, scrape_s):
     assert {round(rate) for rate in rates} == {1000}
     after = found[GAP_S + away_s + scrape_s + 60]
     assert (after.throughput_records_per_s, after.workers) == (pytest.approx(INPUT), 6)
+
+
+def test_the_repeated_sample_may_be_newer_than_the_last_one_that_was_read():
+    found = decisions(45, 30, last_scrape_s=GAP_S - 1).values()
+    assert {round(rate) for d in found if (rate := d.throughput_records_per_s) is not None} == {1000}
+
+
+@pytest.mark.parametrize("throughput", [1000, 0])
+def test_a_missing_sample_costs_no_decision_in_a_window_of_two_ticks(throughput):
+    missing = (4, 9, 13)
+    ticks = [
+        tick(60.0 * number, job(**counts(6), **({} if number in missing else flow(60.0 * number, throughput))))
+        for number in range(18)
+    ]
+    found = history(ticks, book(**RULES, rate_window_s=120.0, stale_after_s=240.0, error_after_s=600.0))
+    assert {d.throughput_records_per_s for d in found[3:]} == {throughput}
+    assert {d.reason.name for number, d in enumerate(found) if number not in missing and number > 2} <= {
+        "HOLD",
+        "DOWN",
+        "IDLE",
+    }
 
 
 @pytest.mark.parametrize(("scrape_s", "input_scrape_s"), [(45, 15), (60, 15), (60, 0), (15, 60)])
