@@ -175,6 +175,8 @@ def apply_bounds(
 ) -> tuple[Array, IntArray]:
     """The bounded size, and the last bound that changed it (an index into BOUNDS). An unknown size stays unknown.
 
+    A size at the minimum names the minimum, because no other bound has to end for a smaller size.
+
     Partitions, maximum, minimum and memory come last, so they apply even during a pause. The partitions do not lower a
     target that a gate holds: while a job restarts, some of them may be missing from the count.
     """
@@ -183,7 +185,8 @@ def apply_bounds(
         after = clamp(size, bound)
         which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(bound.name))
         size = after
-    return size, which
+    minimum = np.where(range_.by_memory, BOUNDS.index(Bound.MEMORY), BOUNDS.index(Bound.MIN))
+    return size, np.where((wanted < range_.least) & (size == range_.least), minimum, which)
 
 
 def clamp(size: Array, bound: Clamp) -> Array:

@@ -141,6 +141,19 @@ EVERY_BOUND = {"active": MASKS, "workers": {"hot_workers": 4, "window_workers": 
 TOGETHER = {
     "a step above the maximum": (90, {"max_step_up_workers": 50, "max_workers": 40}, 40, Bound.MAX),
     "the minimum holds against a pause": (20, {"active": "no_up", "min_workers": 12}, 12, Bound.MIN),
+    "at the minimum no scale-down waits": (
+        1,
+        {"current": 3, "active": "in_down_cooldown", "workers": {"window_workers": 3}, "min_workers": 3},
+        3,
+        Bound.MIN,
+    ),
+    "at the minimum that the memory sets": (
+        1,
+        {"current": 8, "active": "no_down", "facts": {"partitions": 60}, "max_partitions_per_worker": 8},
+        8,
+        Bound.MEMORY,
+    ),
+    "above the minimum a scale-down waits": (1, {"active": "in_down_cooldown", "min_workers": 3}, 10, Bound.COOLDOWN),
     "the maximum holds against a pause": (5, {"active": "no_down", "max_workers": 8}, 8, Bound.MAX),
     "partitions hold against a pause": (5, {"active": "no_down", "facts": {"partitions": 8}}, 8, Bound.PARTITIONS),
     "the maximum holds against a pending target": (
