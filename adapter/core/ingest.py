@@ -174,8 +174,10 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
         return slow.workloads, slow.stages
     counted_at_s = np.fmax(state.fast.workers_seen_at_s, state.fast.partitions_seen_at_s)
     counted = dict(zip(slow.workloads, samples.at_s - counted_at_s, strict=True))
-    # The containers of a workload are a stage that reports only resources.
-    seen_at_s = np.fmax(state.fast.seen_at_s, state.fast.signals.resources_at_s)
+    # Some stages report only resources, such as the containers of a workload, or only a part of a load.
+    known = np.any([np.isfinite(getattr(state.fast, name)) for name in _POINTS], axis=0)
+    points_at_s = np.where(known, state.fast.at_s[:, None], np.nan)
+    seen_at_s = np.fmax.reduce([*points_at_s, state.fast.seen_at_s, state.fast.signals.resources_at_s])
     seen = dict(zip(slow.stages, seen_at_s, strict=True))
     newest: dict[str, float] = {}
     for (workload, _), at_s in seen.items():

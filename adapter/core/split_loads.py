@@ -8,15 +8,19 @@ from adapter.core.samples import WHOLE, first_known
 
 
 def split_loads(tick: Tick) -> dict[str, str]:
-    """A sentence for each workload with throughput, backlog, and no stage that ever had both."""
+    """A sentence for each workload with throughput, backlog, and no stage that ever had both.
+
+    A load counts for two rate windows, so that a missing sample does not interrupt the sentence.
+    """
     if tick.plain:
         return {}
-    now, names = tick.now, tick.state.slow.workloads
-    throughput = np.isfinite(first_known(now.processed_records, now.throughput_records_per_s))
-    alone = ~some(np.isfinite(tick.state.fast.seen_at_s), tick.workload_index, len(names))[tick.workload_index]
+    fast, names = tick.state.fast, tick.state.slow.workloads
+    throughput = np.isfinite(first_known(fast.processed, fast.reported)).any(axis=0)
+    backlog = np.isfinite(fast.backlog).any(axis=0)
+    alone = ~some(np.isfinite(fast.seen_at_s), tick.workload_index, len(names))[tick.workload_index]
     passes: dict[str, str] = {}
     waits: dict[str, str] = {}
-    for found, of_stage in ((passes, throughput & alone), (waits, np.isfinite(now.backlog_records) & alone)):
+    for found, of_stage in ((passes, throughput & alone), (waits, backlog & alone)):
         for place in np.flatnonzero(of_stage):
             workload, stage = tick.state.slow.stages[place]
             found[workload] = "the job as a whole" if stage == WHOLE else f"stage {stage}"

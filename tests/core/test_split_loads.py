@@ -23,6 +23,16 @@ def test_a_load_that_no_stage_has_whole(jobs, fault):
     assert history([tick(15.0 * number, job(**counts()), *jobs) for number in range(3)])[-1].fault == fault
 
 
+@pytest.mark.parametrize("missing", [job(**WAITS), job(stage="q1", **PASSES)], ids=["backlog", "throughput"])
+def test_a_missing_sample_does_not_interrupt_the_sentence(missing):
+    both = [*job(stage="q1", **PASSES), *job(**WAITS)]
+    ticks = [
+        tick(15.0 * number, job(**counts()), [row for row in both if number < 2 or row not in missing])
+        for number in range(12)
+    ]
+    assert [decision.fault for decision in history(ticks)] == [FAULT] * 10 + [""] * 2
+
+
 def test_a_missing_sample_of_a_job_whose_stage_had_both_is_no_fault():
     both, later = job(stage="q1", **PASSES, **WAITS), job(stage="map", **PASSES)
     ticks = [tick(0.0, job(**counts()), both, later), tick(15.0, job(**counts()), job(stage="q1", **WAITS), later)]
