@@ -88,6 +88,12 @@ BRAKES = {
     "a pending up against a smaller up": (12, {"workers": {"pending_workers": 14}}, 14, Bound.LATCH),
     "a pending scale-up is superseded": (16, {"workers": {"pending_workers": 14}}, 16, Bound.NONE),
     "a pending up is revoked by a down": (8, {"workers": {"pending_workers": 14}}, 8, Bound.NONE),
+    "a pending up stands while the window holds the size": (
+        8,
+        {"workers": {"pending_workers": 14, "window_workers": 10}},
+        14,
+        Bound.LATCH,
+    ),
     "a pending down stands": (10, {"workers": {"pending_workers": 7}}, 7, Bound.LATCH),
     "a pending down goes no further": (5, {"workers": {"pending_workers": 7}}, 7, Bound.LATCH),
     "a pending down is revoked by an up": (12, {"workers": {"pending_workers": 7}}, 12, Bound.NONE),
@@ -156,6 +162,12 @@ TOGETHER = {
     "above the minimum a scale-down waits": (1, {"active": "in_down_cooldown", "min_workers": 3}, 10, Bound.COOLDOWN),
     "the maximum holds against a pause": (5, {"active": "no_down", "max_workers": 8}, 8, Bound.MAX),
     "partitions hold against a pause": (5, {"active": "no_down", "facts": {"partitions": 8}}, 8, Bound.PARTITIONS),
+    "partitions do not lower a target that a gate holds": (
+        20,
+        {"active": "held", "facts": {"partitions": 12}},
+        20,
+        Bound.NONE,
+    ),
     "the maximum holds against a pending target": (
         10,
         {"workers": {"pending_workers": 14}, "max_workers": 12},
