@@ -10,6 +10,7 @@ import numpy as np
 from adapter.core import gates
 from adapter.core.aggregation import pick
 from adapter.core.bounds import BOUNDS
+from adapter.core.contradicting_input import contradicting_input
 from adapter.core.decide import DecisionResult
 from adapter.core.decision_input import DecisionInput
 from adapter.core.decisions import CONFIDENCE, NUMBERS, STAGE_NUMBERS, Bound, Decision, Decisions, Reason
@@ -91,7 +92,7 @@ def _names_at(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
 
 
 def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tuple[str, ...]:
-    names, found = tick.state.slow.workloads, (tick.complaints, falling_counters(tick), split_loads(tick))
+    names, found = tick.state.slow.workloads, _found_faults(tick)
     if not (faults or any(found)):
         return ("",) * len(names)
     of_all = np.where(_lacks_samples(tick, result), faults.get(EVERY, ""), "").tolist()
@@ -99,6 +100,11 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
         reduce(_join, (sentences.get(name, "") for sentences in found), _own_fault(faults.get(name, ""), every))
         for name, every in zip(names, of_all, strict=True)
     )
+
+
+def _found_faults(tick: Tick) -> tuple[Mapping[str, str], ...]:
+    """Per cause, the faults that the samples show."""
+    return tick.complaints, falling_counters(tick), split_loads(tick), contradicting_input(tick)
 
 
 def _source_failed(tick: Tick, result: DecisionResult, samples: Samples) -> Array:

@@ -1,0 +1,36 @@
+"""An input that is neither processed nor waits is a fault; it changes no decision."""
+
+import pytest
+from builders import counts, history, job, tick
+
+FAULT = (
+    "its input is 5 000/s and its throughput 1 000/s, but its backlog does not grow by the difference: check that all "
+    "three count the same records, in the same unit"
+)
+
+
+def faults(appended, backlog, missing=()):
+    """The faults of a job that processes 1 000 records/s. appended, backlog: records a second since the start."""
+
+    def rows(at_s):
+        counters = {"processed_records": 1000 * at_s, "appended_records": appended * at_s}
+        return job(**counts(), **counters, backlog_records=None if at_s in missing else backlog * at_s)
+
+    return [decision.fault for decision in history([tick(at_s, rows(at_s)) for at_s in map(float, range(0, 181, 15))])]
+
+
+@pytest.mark.parametrize(
+    ("appended", "backlog", "fault"),
+    [
+        pytest.param(5000, 0, FAULT, id="an input in bytes"),
+        pytest.param(5000, 4000, "", id="a backlog that grows by the difference"),
+        pytest.param(1500, 0, "", id="less than twice the throughput"),
+        pytest.param(500, 0, "", id="less than the throughput"),
+    ],
+)
+def test_an_input_that_neither_passes_nor_waits_for_over_a_rate_window(appended, backlog, fault):
+    assert faults(appended, backlog) == [""] * 6 + [fault] * 7
+
+
+def test_a_missing_backlog_does_not_interrupt_the_sentence():
+    assert set(faults(5000, 0, missing=(120.0, 180.0))[6:]) == {FAULT}
