@@ -169,7 +169,18 @@ def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> t
     configured, complaints = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
     shown_s = largest(state.fast.stop.longest_s, index, len(names))
     rules = with_measured_cost(configured, slow.usual_rescale, shown_s)
+    short_s = np.maximum(rules.short_backlog_time_s, _between_commits_s(state.fast, rules))
+    rules = replace(rules, short_backlog_time_s=short_s)
     return parameters.with_events(rules, names, slow.facts.fleet, book, samples.at_s), complaints
+
+
+def _between_commits_s(fast: Fast, rules: RuleColumns) -> Array:
+    """The backlog time up to which records may wait for the next commit alone; 0 for a published policy.
+
+    Commits that are nearly as far apart as ticks show no steps: their backlog rises and falls slowly, by up to a tick.
+    """
+    tick_s = np.minimum(fast.at_s[-1] - fast.at_s[-2:][0], rules.rate_window_s)  # more after missed ticks
+    return np.where(policy_has("waits_until_warm", rules), tick_s, 0.0)
 
 
 def _present_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:

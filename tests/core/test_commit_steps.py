@@ -68,6 +68,23 @@ def test_drain_scales_down_a_job_whose_steps_exceed_a_short_backlog():
     assert sizes()["shop/15-3-True"][-1] == 7
 
 
+@pytest.mark.simulation
+@pytest.mark.parametrize(("tick_s", "interval_s"), [(15, 14), (15, 14.5), (30, 25), (30, 28), (30, 30), (60, 50)])
+def test_commits_nearly_as_far_apart_as_ticks_do_not_scale_up_a_steady_job(tick_s, interval_s):
+    """Each tick shows a commit, so the backlog between commits rises slowly, by up to a tick, and then falls."""
+    random = np.random.default_rng(7)
+    committed_s = np.cumsum(interval_s + 0.3 * random.standard_normal(1000))
+    rules = book(policy="drain", rate_window_s=max(60.0, 2.0 * tick_s))
+    state, workers = EMPTY, 10
+    for at_s in np.arange(0.0, 3600.0, tick_s).tolist():
+        processed = 0.7 * INPUT * max((each for each in committed_s if each <= at_s), default=0.0)
+        load = {"processed_records": processed, "appended_records": 0.7 * INPUT * at_s, "partitions": 60.0}
+        waits = {"backlog_records": 0.7 * INPUT * at_s - processed, "utilization_ratio": 7 / workers}
+        state, decided = advance(state, tick(at_s, job(**counts(workers), **load, **waits)), rules)
+        workers = max([workers, *(int(each.required_workers or 0) for each in rows(decided))])
+    assert workers == 10
+
+
 @pytest.mark.parametrize("interval_s", [15, 30, 45, 60])
 @pytest.mark.parametrize("grows", [0.0, 400.0])
 def test_without_a_count_of_the_input_the_committed_and_waiting_records_show_it(interval_s, grows):
