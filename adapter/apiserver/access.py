@@ -23,7 +23,7 @@ from adapter.errors import SourceError
 _OPEN = ("/apis", "/openapi", *probes.PATHS)
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
-_MOST_LOGGED = 256  # certificates
+_MOST_LOGGED = 256  # certificates, and causes of failed handshakes
 LOOPBACK = "127.0.0.1"
 _LOOPBACK_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
 _LONGEST_HOST = 253
@@ -86,6 +86,13 @@ class ClusterAccess:
         self._authorize(identity, wanted, request)
         return identity
 
+    def on_rejected(self, cause: str, client: str) -> None:
+        """Read the settings soon, as newer CAs may accept the certificate, and log each cause of a client once."""
+        self._settings.refresh_soon()
+        if self._is_first(f"{client} {cause}".encode()):
+            hint = "expected a valid one of a CA in ConfigMap kube-system/extension-apiserver-authentication"
+            _log.warning("a client certificate fails the TLS handshake", cause=cause, client=client, hint=hint)
+
     def close(self) -> None:
         """Request no more reviews."""
         self._tokens.close()
@@ -116,15 +123,20 @@ class ClusterAccess:
         return headers
 
     def _reject(self, certificate: bytes) -> None:
-        """Read the settings soon, as they may be out of date, and log each certificate once."""
+        """Read the settings soon, as newer ones may allow its name, and log each certificate once."""
         self._settings.refresh_soon()
-        if certificate in self._logged:
-            return
+        if self._is_first(certificate):
+            hint = "expected a front proxy's of an allowed name, with user headers, or a client's with a common name"
+            _log.warning("a client certificate is rejected", name=subject(certificate), hint=hint)
+
+    def _is_first(self, rejected: bytes) -> bool:
+        """Whether this has not been logged yet, as far as is known."""
+        if rejected in self._logged:
+            return False
         if len(self._logged) >= _MOST_LOGGED:
             self._logged.clear()
-        self._logged.add(certificate)
-        hint = "expected a front proxy's of an allowed name, with user headers, or a client's with a common name"
-        _log.warning("a client certificate is rejected", name=subject(certificate), hint=hint)
+        self._logged.add(rejected)
+        return True
 
     def _authorize(self, identity: Identity, wanted: Attributes, request: Request) -> None:
         try:

@@ -17,6 +17,8 @@ _SHUTDOWN_S = 1.0  # for the client to confirm the end of TLS
 _ACCEPTED_AT_ONCE = 16  # before open connections are served again
 _PAUSE_S = 0.5  # after accept fails, as without a free file descriptor
 
+OnRejected = Callable[[str, str], None]  # called with the cause and the client's address
+
 _log = structlog.get_logger(__name__)
 
 
@@ -24,12 +26,14 @@ class LimitedLoop(uvloop.Loop):
     """uvloop, whose TLS buffers take memory only once they are used.
 
     A listening socket of `create_server` has at most `limits.handshakes` in progress, each for `limits.handshake_s`.
+    on_rejected: of each client certificate that fails the handshake.
     """
 
-    def __init__(self, limits: ServerLimits, counters: ServerCounters) -> None:
+    def __init__(self, limits: ServerLimits, counters: ServerCounters, on_rejected: OnRejected | None) -> None:
         super().__init__()
         self.limits = limits
         self.counters = counters
+        self.on_rejected = on_rejected
 
     async def create_server(  # type: ignore[override]  # what uvicorn calls it with
         self, protocol_factory: Any, *_: Any, sock: Any, ssl: Any, **__: Any
@@ -76,7 +80,7 @@ class Listener:
     def _accept(self) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
-                accepted, _address = self._listener.accept()
+                accepted, address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -84,24 +88,31 @@ class Listener:
                 self._loop.remove_reader(self._listener)
                 self._loop.call_later(_PAUSE_S, self.resume)
                 return
-            self._begin(accepted)
+            self._begin(accepted, address[0])
 
-    def _begin(self, accepted: socket.socket) -> None:
+    def _begin(self, accepted: socket.socket, client: str) -> None:
         if len(self._handshakes) >= self._loop.limits.handshakes:
             self._loop.counters.closed_for_room += 1
             self._end_oldest()
         accepted.setblocking(False)
-        self._handshakes[accepted] = self._loop.create_task(self._handshake(accepted))
+        self._handshakes[accepted] = self._loop.create_task(self._handshake(accepted, client))
         self._loop.counters.handshakes = len(self._handshakes)
 
-    async def _handshake(self, accepted: socket.socket) -> None:
+    async def _handshake(self, accepted: socket.socket, client: str) -> None:
         try:
             await self._loop.connect_accepted_socket(self._protocol, accepted, **self._options)
-        except OSError:  # the client's fault: it stalled, left, or presented a certificate of another CA
+        except OSError as error:  # the client's fault: it stalled, left, or presented a certificate of another CA
             accepted.close()
+            if isinstance(error, ssl.SSLCertVerificationError):
+                self._reject(error.verify_message, client)
         finally:
             self._handshakes.pop(accepted, None)
             self._loop.counters.handshakes = len(self._handshakes)
+
+    def _reject(self, cause: str, client: str) -> None:
+        self._loop.counters.closed_for_certificate += 1
+        if self._loop.on_rejected is not None:
+            self._loop.on_rejected(cause, client)
 
     def _protocol(self) -> asyncio.BufferedProtocol:
         return self._buffer.connection(self._protocol_factory())

@@ -36,6 +36,7 @@ class ServerCounters:
         self.handshakes = 0  # in progress
         self.closed_for_room = 0
         self.closed_for_time = 0
+        self.closed_for_certificate = 0
         self.refused = Counter[int]()  # by status code
 
 

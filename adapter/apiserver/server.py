@@ -41,6 +41,8 @@ class Server:
         self.port = port  # that it listens on, once started
         self._address = host, port
         self._limits = limits
+        on_rejected = None if tls is None else tls.on_rejected
+        self._loop = partial(LimitedLoop, limits, self.counters, on_rejected)
         self._bridge = WsgiBridge(app, limits, self.counters)
         self._uvicorn = uvicorn.Server(self._settings(tls))
 
@@ -66,7 +68,7 @@ class Server:
         self._listener.close()
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=partial(LimitedLoop, self._limits, self.counters)) as runner:
+        with asyncio.Runner(loop_factory=self._loop) as runner:
             runner.run(self._uvicorn.serve([self._listener]))
 
     def _settings(self, tls: LiveTls | None) -> uvicorn.Config:

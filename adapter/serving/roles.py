@@ -170,9 +170,9 @@ def _check(settings: Serving, insecure_local: bool) -> None:
 def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> LiveTls | None:
     if settings.cert_file is None or settings.key_file is None:
         return None
-    client_cas = (lambda: "") if cluster is None else cluster.settings.ca_pem
     own_names = () if settings.service is None else (host_of(settings.service),)
-    tls = LiveTls(settings.cert_file, settings.key_file, client_cas, own_names)
+    make = partial(LiveTls, settings.cert_file, settings.key_file, names=own_names)
+    tls = make() if cluster is None else make(cluster.settings.ca_pem, on_rejected=cluster.access.on_rejected)
     telemetry.add(certificate_gauges(tls.certificate_ends_at_s))
     return tls
 

@@ -137,6 +137,7 @@ def server_gauges(server: Server) -> Gauges:
         closed = CounterMetricFamily(f"{PREFIX}_connections_closed", "connections the server ended", labels=["cause"])
         closed.add_metric(["limit"], server.counters.closed_for_room)
         closed.add_metric(["deadline"], server.counters.closed_for_time)
+        closed.add_metric(["certificate"], server.counters.closed_for_certificate)
         yield closed
         refused = CounterMetricFamily(f"{PREFIX}_refused", "requests that the server answered itself", labels=["code"])
         for code in (refusal.code for refusal in REFUSALS):

@@ -194,7 +194,7 @@ def _api() -> tuple[Drawn, ...]:
         ).span(8),
         chart(
             "Refused requests and closed connections",
-            "By code, and by the limit that ended the connection.",
+            "By code, and by what ended the connection.",
             PER_S,
             (
                 Query(f"sum by (code) (rate({of_process('refused_total')}[$__rate_interval]))", "refused {{code}}"),
@@ -203,7 +203,7 @@ def _api() -> tuple[Drawn, ...]:
                     "closed: {{cause}}",
                 ),
             ),
-            Limit(1, "a client exceeds a limit", YELLOW),
+            Limit(1, "clients are refused", YELLOW),
         ).span(8),
         chart(
             "Lost log lines",

@@ -195,6 +195,18 @@ def test_a_rejected_certificate_is_logged_once(access: Access) -> None:
     assert [log["name"] for log in logs] == ["CN=someone-else"]
 
 
+def test_each_cause_of_a_failed_handshake_is_logged_once_a_client(access: Access) -> None:
+    expired, unknown = "certificate has expired", "unable to get local issuer certificate"
+    with structlog.testing.capture_logs() as logs:
+        for cause, client in [(expired, "10.0.0.1"), (unknown, "10.0.0.1"), (expired, "10.0.0.2")] * 2:
+            access.on_rejected(cause, client)
+    assert [(log["cause"], log["client"]) for log in logs] == [
+        (expired, "10.0.0.1"),
+        (unknown, "10.0.0.1"),
+        (expired, "10.0.0.2"),
+    ]
+
+
 def test_the_memory_of_logged_certificates_is_bounded(access: Access) -> None:
     """So the first of 301 is logged again."""
     requests = [of_lines("GET", METRIC, (), b"%d" % number) for number in range(300)]

@@ -4,7 +4,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,12 +16,14 @@ from raw_clients import Client, eventually, serving, trust
 from serving_certificates import CLIENTS, PROXIES, SERVER, STRANGERS, Files, pem, serving_files
 from structlog.testing import capture_logs
 
+from adapter.apiserver.authentication_settings import AuthenticationSettings
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.errors import ConfigError
 
 NEW_SERVER = trustme.CA()
 PROXY = PROXIES.issue_cert(common_name="front-proxy-client")
+OLD = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Running:
@@ -48,6 +50,14 @@ def knows(server: Server, leaf: trustme.LeafCert | None) -> bool:
     """Whether the application sees the certificate. Raises OSError when the handshake fails."""
     with Client(server, trust(leaf)) as caller:
         return bool(caller.get("/").document["certificate"])
+
+
+def accepts(server: Server, leaf: trustme.LeafCert) -> bool:
+    """Whether the certificate passes the handshake."""
+    try:
+        return knows(server, leaf)
+    except OSError:
+        return False
 
 
 def trusting(*authorities: trustme.CA) -> ssl.SSLContext:
@@ -102,6 +112,46 @@ def test_auth_182_a_certificate_of_an_unknown_ca_does_not_pass_the_handshake(tmp
         with pytest.raises(OSError, match=r"alert|reset|closed|pipe"):
             knows(server, STRANGERS.issue_cert(common_name="front-proxy-client"))
         assert knows(server, PROXY)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "cause"),
+    [
+        (STRANGERS.issue_cert(common_name="front-proxy-client"), "unable to get local issuer certificate"),
+        (
+            PROXIES.issue_cert(common_name="front-proxy-client", not_before=OLD, not_after=OLD),
+            "certificate has expired",
+        ),
+    ],
+    ids=["an unknown CA", "an expired certificate"],
+)
+def test_a_certificate_that_fails_the_handshake_is_counted_and_reported_with_its_cause(
+    tmp_path: Path, leaf: trustme.LeafCert, cause: str
+) -> None:
+    files, reports = serving_files(tmp_path), list[tuple[str, ...]]()
+    tls = LiveTls(
+        str(files.cert), str(files.key), lambda: pem(PROXIES), on_rejected=lambda *report: reports.append(report)
+    )
+    with serving(tls=tls) as found:
+        assert not accepts(found.server, leaf)
+        assert eventually(lambda: reports)
+        assert accepts(found.server, PROXY)
+        assert found.server.counters.closed_for_certificate == 1
+    assert reports == [(cause, "127.0.0.1")]
+
+
+def test_the_ca_of_a_rejected_certificate_is_read_soon(tmp_path: Path) -> None:
+    files, config_map = serving_files(tmp_path), {"client-ca-file": pem(CLIENTS)}
+    settings = AuthenticationSettings(lambda: config_map, period_s=3600)
+    tls = LiveTls(
+        str(files.cert), str(files.key), settings.ca_pem, on_rejected=lambda cause, client: settings.refresh_soon()
+    )
+    with ExitStack() as stack:
+        settings.start()
+        stack.callback(settings.stop)
+        found = stack.enter_context(serving(tls=tls))
+        config_map["client-ca-file"] = pem(CLIENTS, STRANGERS)
+        assert eventually(lambda: accepts(found.server, STRANGERS.issue_cert(common_name="alice")), within_s=30)
 
 
 def test_without_cas_no_certificate_is_requested_and_every_client_may_connect(tmp_path: Path) -> None:

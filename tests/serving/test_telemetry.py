@@ -10,9 +10,10 @@ from serving_builders import AT_S, entry, get, snapshot
 
 from adapter import __version__
 from adapter.apiserver.app import create_app
+from adapter.apiserver.server import Server
 from adapter.serving.routes import Readiness, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
-from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges
+from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 
 DAY_S = 86_400.0
 
@@ -181,6 +182,15 @@ def test_running_workers_are_not_desired_ones() -> None:
     store.put(snapshot(entry(spec_workers=None, workers=4.0)))
     assert shown(telemetry, "current_workers") == {("shop", "orders"): 4}
     assert shown(telemetry, "spec_workers") == {}
+
+
+def test_connections_that_the_server_ended_are_counted_by_cause() -> None:
+    server = Server(lambda environ, start: [], "127.0.0.1", 0)
+    counters = server.counters
+    counters.closed_for_room, counters.closed_for_time, counters.closed_for_certificate = 1, 2, 3
+    telemetry = bare()
+    telemetry.add(server_gauges(server))
+    assert shown(telemetry, "connections_closed_total") == {("limit",): 1, ("deadline",): 2, ("certificate",): 3}
 
 
 def test_the_version_and_role_of_a_process_are_shown() -> None:
