@@ -55,6 +55,7 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
         replica.telemetry.add(log.gauges)
         stop.wait()
         replica.readiness.stop()
+        replica.issuer.close()  # another replica leads at once, and a last one issues nothing while it drains
         delay_s = 0.0 if insecure_local else SHUTDOWN_DELAY_S
         _log.info("stopping: not ready; still answering", for_s=delay_s)
         time.sleep(delay_s)
@@ -93,9 +94,10 @@ def _return_freed_buffers() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A running replica. port: that it listens on."""
+    """A running replica. port: that it listens on. issuer: closing it ends the issuer, if there is one."""
 
     port: int
+    issuer: ExitStack
     readiness: Readiness
     store: SnapshotStore
     telemetry: Telemetry
@@ -123,7 +125,8 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
         monitor = create_app(monitoring, access=LoopbackAccess() if insecure_local else None)
         _run(Server(monitor, host, settings.metrics_port), stack)
     _log.info("serving", host=host, port=server.port, authentication="none" if insecure_local else "the cluster's")
-    return Replica(server.port, readiness, store, telemetry)
+    issuer = ExitStack() if cluster is None else cluster.issuer
+    return Replica(server.port, issuer, readiness, store, telemetry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class _Cluster:
     settings: AuthenticationSettings
     access: ClusterAccess
     checks: Checks  # of readiness
+    issuer: ExitStack
 
     @classmethod
     def start(cls, settings: Serving, telemetry: Telemetry, stack: ExitStack) -> "_Cluster":
@@ -147,7 +151,8 @@ class _Cluster:
         telemetry.add(services.gauges)
         services.start()
         stack.callback(services.stop)
-        return cls(followed, access, start_issuer(settings, api, stack))
+        issuer = stack.enter_context(ExitStack())
+        return cls(followed, access, start_issuer(settings, api, issuer), issuer)
 
 
 def _follow(settings: Serving, store: SnapshotStore, stack: ExitStack) -> None:

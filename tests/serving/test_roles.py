@@ -1,5 +1,6 @@
 """A whole replica: it starts, pulls snapshots, answers, and stops."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from serving_builders import entry, snapshot
+from serving_certificates import CLIENTS, pem, serving_files
 
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
@@ -23,16 +25,18 @@ from adapter.serving.roles import start
 from adapter.serving.routes import publisher_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from bench.processes import free_port
+from conformance.cluster import run_cluster
 
 METRIC = f"/apis/{EXTERNAL_GROUP_VERSION}/namespaces/shop/required_workers"
 PROGRAM = """
+import json
 import signal
 import sys
 from adapter.config import Serving
 from adapter.serving.roles import serve
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)  # `nohup make test` ignores SIGHUP
-serve(Serving(port=int(sys.argv[1]), snapshot_url=sys.argv[2]), insecure_local=True)
+serve(Serving(**json.loads(sys.argv[1])), insecure_local=bool(sys.argv[2]))
 """
 
 
@@ -103,12 +107,40 @@ def test_a_taken_port_leaves_nothing_running(pipeline: str) -> None:
     assert "snapshot-follower" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_a_replica_that_stops_issues_nothing_while_it_still_answers(tmp_path: Path) -> None:
+    files = serving_files(tmp_path)
+    with run_cluster({"client-ca-file": pem(CLIENTS)}, tmp_path) as cluster:
+        settings = {
+            "port": free_port(),
+            "snapshot_url": "https://127.0.0.1:1",
+            "cert_file": str(files.cert),
+            "key_file": str(files.key),
+            "kubeconfig": cluster.kubeconfig,
+            "service": "shop/adapter",
+            "snapshot_token_file": str(tmp_path / "token"),
+            "issuer": {"lease": "adapter", "token_secret": "token", "publish_s": 1},
+        }
+        command = [sys.executable, "-c", PROGRAM, json.dumps(settings), ""]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as program:
+            assert program.stderr is not None
+            try:
+                assert any("the cluster's" in line for line in program.stderr)
+                program.terminate()
+                assert any("still answering" in line for line in program.stderr)
+                rounds = len(cluster.applied)
+                assert program.wait(30) == 0
+            finally:
+                program.kill()
+        assert len(cluster.applied) == rounds > 0
+
+
 def test_a_signal_ends_serve(pipeline: str, tmp_path: Path) -> None:
     """Side by side: each goes on answering for five seconds."""
     programs = {}
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            command = [sys.executable, "-c", PROGRAM, str(port := free_port()), pipeline]
+            settings = json.dumps({"port": (port := free_port()), "snapshot_url": pipeline})
+            command = [sys.executable, "-c", PROGRAM, settings, "insecure local"]
             programs[number] = port, subprocess.Popen(command, env=os.environ, cwd=tmp_path)
         for number, (port, program) in programs.items():
             wait_for(f"http://127.0.0.1:{port}/readyz")
