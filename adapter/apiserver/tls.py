@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -38,7 +39,7 @@ class LiveTls:
         self._client_cas = client_cas
         self._names = names
         self.on_rejected = on_rejected
-        self._state = self._inputs()
+        self._state: tuple[object, ...] | None = None  # of the last context with the CAs
         try:
             self.context = self._newest = self._new_context()
             self._leaf = self._read_leaf()
@@ -47,8 +48,8 @@ class LiveTls:
             raise ConfigError([f"cert_file, key_file: {fault}: {error}"]) from error
         # Each handshake takes the certificate and the CAs from the newest context, so that they change together.
         self.context.sni_callback = self._choose
-        self._check_names()
-        self._begin_with_cas()
+        with suppress(ConfigError):  # of the CAs: the server logs it and tries again
+            self.refresh()
 
     def refresh(self) -> bool:
         """Reload if a file or the CAs changed. Returns whether it did.
@@ -62,25 +63,16 @@ class LiveTls:
             newest, leaf = self._add_client_cas(self._new_context()), self._read_leaf()
         except (OSError, ValueError) as error:
             raise ConfigError([f"the new certificate or CA cannot be used: {error}"]) from error
-        self._use(newest)
-        self._state, self._leaf = state, leaf
-        _log.info("the certificate or the client CAs changed; new connections use them", cert_file=self._cert_file)
+        if self._state is not None:
+            _log.info("the certificate or the client CAs changed; new connections use them", cert_file=self._cert_file)
+        self._state, self._leaf, self._newest = state, leaf, newest
+        self.context.verify_mode = newest.verify_mode
         self._check_names()
         return True
 
     def certificate_ends_at_s(self) -> float:
         """When the certificate in use expires, in Unix seconds."""
         return self._leaf.not_valid_after_utc.timestamp()
-
-    def _use(self, newest: ssl.SSLContext) -> None:
-        self._newest = newest
-        self.context.verify_mode = newest.verify_mode
-
-    def _begin_with_cas(self) -> None:
-        try:
-            self._use(self._add_client_cas(self._new_context()))
-        except (OSError, ValueError) as error:
-            _log.error("the client CAs cannot be used; requesting no client certificates", cause=str(error))
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
         connection.context = self._newest

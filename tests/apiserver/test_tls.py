@@ -199,9 +199,17 @@ def test_an_unreadable_bundle_keeps_the_last_one(tmp_path: Path, nonsense: str) 
 def test_discovery_answers_although_the_first_bundle_is_unreadable(tmp_path: Path) -> None:
     with capture_logs() as logs, listening(tmp_path, "nonsense") as (running, server):
         assert not knows(server, None)
-        assert "the client CAs cannot be used" in logs[0]["event"]
+        assert eventually(lambda: logs)
+        assert logs[0]["event"] == "cannot follow the certificate and the CAs; the last ones stay"
         running.now_trusts(PROXIES)
         assert knows(server, PROXY)
+
+
+def test_cas_that_cannot_be_used_at_the_start_are_tried_again(tmp_path: Path) -> None:
+    files, bundles = serving_files(tmp_path), [pem(PROXIES), "nonsense"]
+    tls = LiveTls(str(files.cert), str(files.key), lambda: bundles.pop(0) if bundles else pem(PROXIES))
+    with serving(tls=tls) as found:
+        assert eventually(lambda: knows(found.server, PROXY), within_s=30)
 
 
 def test_comments_of_a_bundle_may_be_in_any_language(tmp_path: Path) -> None:
