@@ -171,7 +171,8 @@ class KafkaReader:
         committed |= self._other_group_faults(requests, {group for group, answer in committed.items() if not answer})
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
         partitions = requests.partitions(sorted({topic for read in workloads for _, topic in read.inputs}))
-        offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions))
+        transactional = {topic for read in workloads for _, topic in read.transactional}
+        offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions, transactional))
         before = self._history.load()
         histories = {
             read.workload: history

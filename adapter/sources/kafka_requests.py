@@ -1,12 +1,19 @@
 """The requests of one tick to a Kafka cluster, within one deadline."""
 
 import time
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka import admin as client
 
 from adapter.sources.kafka_errors import TRANSIENT, UNREACHABLE, group_fault, topic_fault
@@ -149,33 +156,40 @@ class KafkaRequests:
         }
 
     def log_offsets(
-        self, partitions: Mapping[str, int | str]
-    ) -> tuple[dict[Partition, int | str], dict[Partition, int | str]]:
-        """The log start and log end offset of every partition of the topics whose partitions are known."""
-        wanted = [(topic, n) for topic, count in partitions.items() if not isinstance(count, str) for n in range(count)]
-        start, end = self._list_offsets(wanted, wanted)
-        again_start, again_end = _transient(start), _transient(end)
-        if again_start or again_end:
+        self, partitions: Mapping[str, int | str], transactional: Collection[str]
+    ) -> list[dict[Partition, int | str]]:
+        """The log start and log end offset of every partition of the topics whose partitions are known.
+
+        transactional: topics whose last stable offsets are the third item.
+        """
+        all_ = [(topic, n) for topic, count in partitions.items() if not isinstance(count, str) for n in range(count)]
+        found = self._list_offsets([all_, all_, [each for each in all_ if each[0] in transactional]])
+        again = [_transient(each) for each in found]
+        if any(again):
             # Describing the topics makes the client learn their leaders; otherwise the error repeats.
-            self.partitions(sorted({topic for topic, _ in [*again_start, *again_end]}))
-            more_start, more_end = self._list_offsets(again_start, again_end)
-            start, end = start | more_start, end | more_end
-            self.has_old_leaders = bool(_transient(start) or _transient(end))
-        _raise_if_unreachable(end)
-        return _offsets(start), _offsets(end)
+            self.partitions(sorted({topic for each in again for topic, _ in each}))
+            found = [before | more for before, more in zip(found, self._list_offsets(again), strict=True)]
+            self.has_old_leaders = any(_transient(each) for each in found)
+        _raise_if_unreachable(found[1])
+        return [_offsets(each) for each in found]
 
-    def _list_offsets(
-        self, start: list[Partition], end: list[Partition]
-    ) -> tuple[dict[Partition, Any], dict[Partition, Any]]:
-        futures = self._request_offsets(start, _OffsetSpec.earliest()), self._request_offsets(end, _OffsetSpec.latest())
-        earliest, latest = (_answers(each, self._left_s()) for each in futures)
-        return earliest, latest
+    def _list_offsets(self, wanted: list[list[Partition]]) -> list[dict[Partition, Any]]:
+        """The answers for the partitions of each kind of offset."""
+        kinds = (
+            (_OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
+            (_OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+            (_OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+        )
+        futures = [self._request_offsets(each, *kind) for each, kind in zip(wanted, kinds, strict=True)]
+        return [_answers(each, self._left_s()) for each in futures]
 
-    def _request_offsets(self, partitions: list[Partition], spec: Any) -> "dict[Partition, Future[Any]]":
+    def _request_offsets(
+        self, partitions: list[Partition], spec: Any, isolation: IsolationLevel
+    ) -> "dict[Partition, Future[Any]]":
         if not partitions:
             return {}
         request = {TopicPartition(topic, number): spec for topic, number in partitions}
-        futures = self._admin.list_offsets(request, request_timeout=self._left_s())
+        futures = self._admin.list_offsets(request, isolation_level=isolation, request_timeout=self._left_s())
         return {(partition.topic, partition.partition): future for partition, future in futures.items()}
 
 

@@ -1,7 +1,7 @@
 """Kafka offsets -> the counts of each workload. Pure: the answers of the brokers are plain mappings."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,6 +73,7 @@ class Offsets:
     partitions: Mapping[str, int | str] = field(default_factory=dict)  # topic -> number of partitions
     earliest: Mapping[Partition, int | str] = field(default_factory=dict)  # log start offset
     latest: Mapping[Partition, int | str] = field(default_factory=dict)  # log end offset
+    stable: Mapping[Partition, int | str] = field(default_factory=dict)  # last stable offset, of transactional topics
 
 
 def read_plan(config: Config, name: str) -> ReadPlan:
@@ -230,10 +231,11 @@ def _positions(read: GroupRead, offsets: Offsets) -> list[Position]:
     """The positions of the workload's groups in every partition of their topics."""
     if read.fault:
         raise _UnknownError(read.fault)
-    return [position for group, topic in read.inputs for position in _positions_in(group, topic, offsets)]
+    return [position for pair in read.inputs for position in _positions_in(pair, offsets, pair in read.transactional)]
 
 
-def _positions_in(group: str, topic: str, offsets: Offsets) -> list[Position]:
+def _positions_in(pair: Input, offsets: Offsets, transactional: bool) -> list[Position]:
+    group, topic = pair
     partitions = _partitions(topic, offsets)
     commits = _commits(group, topic, offsets)
     if max(commits) >= partitions:
@@ -249,8 +251,13 @@ def _positions_in(group: str, topic: str, offsets: Offsets) -> list[Position]:
         if position > latest:
             evidence = f"group {group} is at {position} of partition {number}, which ends at {latest}"
             raise _UnknownError(_recreated(topic, evidence))
-        found.append(Position((group, topic, number), committed, earliest, latest))
-    return found
+        stable = latest
+        if transactional:
+            stable = min(latest, _known(offsets.stable, (topic, number), f"the last stable offset of {partition}"))
+        found.append(Position((group, topic, number), committed, earliest, latest, stable))
+    # Only a group that does not wait for the end of a transaction (read_uncommitted) commits beyond its first record.
+    reads_uncommitted = any(each.backlog("earliest") < 0 for each in found)
+    return [replace(each, readable_end=each.latest) for each in found] if reads_uncommitted else found
 
 
 def _partitions(topic: str, offsets: Offsets) -> int:

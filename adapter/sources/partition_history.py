@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Key = tuple[str, str, int]  # group, topic and number of a partition
 
@@ -19,11 +19,12 @@ class Position:
     committed: int | None  # None without a commit
     earliest: int  # log start offset
     latest: int  # log end offset
+    readable_end: int  # the last stable offset, if the group waits for the end of transactions; otherwise the log end
 
     def backlog(self, offset_reset: str) -> int:
-        """Records that the group has not read yet. Retention may have deleted some of them."""
-        start = self.earliest if offset_reset == "earliest" else self.latest
-        return self.latest - max(start if self.committed is None else self.committed, self.earliest)
+        """Records that the group can read and has not read yet. Retention may have deleted some of them."""
+        start = self.earliest if offset_reset == "earliest" else self.readable_end
+        return self.readable_end - max(start if self.committed is None else self.committed, self.earliest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class _Partition:
     """The state of one partition over the ticks so far."""
 
     position: Position
-    unchanged: bool  # neither the commit nor the end has moved since the tick before
+    unchanged: bool  # neither the commit nor the readable end has moved since the tick before
     waiting_since_s: int | None  # since when records wait and the commit does not move; None if no record waits
     commits_of_others: int = 0  # ticks since then in which the group committed on another partition
 
@@ -70,10 +71,14 @@ def _has_advanced(before: _Partition, position: Position) -> bool:
 def _next(before: _Partition | None, at_s: int, position: Position, group_committed: bool) -> _Partition:
     waits = position.committed is not None and position.backlog("latest") > 0
     if before is None or before.waiting_since_s is None or not waits or _has_advanced(before, position):
-        unchanged = before is not None and before.position == position
-        return _Partition(position, unchanged, at_s if waits else None)
+        return _Partition(position, _is_unchanged(before, position), at_s if waits else None)
     commits = before.commits_of_others + group_committed
-    return _Partition(position, before.position == position, before.waiting_since_s, commits)
+    return _Partition(position, _is_unchanged(before, position), before.waiting_since_s, commits)
+
+
+def _is_unchanged(before: _Partition | None, position: Position) -> bool:
+    # The log end is not compared, because it moves while the next transaction is open.
+    return before is not None and replace(before.position, latest=position.latest) == position
 
 
 def stuck_backlog(history: Partitions, window_s: int) -> int | None:
@@ -112,7 +117,7 @@ def marker_keys(history: Partitions) -> frozenset[Key]:
     """
     positions = [each.position for each in history.partitions]
     # An empty partition has lag 0 too, also if retention has deleted its marker.
-    read_to_the_end = {each.key[:2] for each in positions if _lag(each) == 0 and each.latest > each.earliest}
+    read_to_the_end = {each.key[:2] for each in positions if _lag(each) == 0 and each.readable_end > each.earliest}
     return frozenset(
         each.position.key
         for each in history.partitions
@@ -121,7 +126,7 @@ def marker_keys(history: Partitions) -> frozenset[Key]:
 
 
 def _lag(position: Position) -> int | None:
-    return None if position.committed is None else position.latest - max(position.committed, position.earliest)
+    return None if position.committed is None else position.readable_end - max(position.committed, position.earliest)
 
 
 def _covers(history: Partitions, window_s: int) -> bool:

@@ -14,8 +14,8 @@ JOB = "shop/orders"
 def with_tick(history: Partitions, at_s: int) -> Partitions:
     """One partition is read to its end, the other one is stuck at offset 0."""
     positions = [
-        Position(("orders", "orders", 0), 10 * at_s, 0, 10 * at_s),
-        Position(("orders", "orders", 1), 0, 0, 10 * at_s),
+        Position(("orders", "orders", 0), 10 * at_s, 0, 10 * at_s, 10 * at_s),
+        Position(("orders", "orders", 1), 0, 0, 10 * at_s, 10 * at_s),
     ]
     return advance(history, at_s, positions, WINDOW_S)
 

@@ -6,12 +6,13 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
 from sample_rows import rows_of
 
 from adapter import config
@@ -112,6 +113,8 @@ class Cluster:
 
     def list_offsets(self, partitions: Any, **settings: Any) -> dict[Any, Future[Any]]:
         kind = "earliest" if "Earliest" in type(next(iter(partitions.values()))).__name__ else "latest"
+        if settings["isolation_level"] is IsolationLevel.READ_COMMITTED:
+            kind = "stable"
         answers = {(topic, number): answer for topic, number, answer in self._next(kind)[0]}
         return {
             part: settled(answers[part.topic, part.partition], lambda offset: SimpleNamespace(offset=offset))
@@ -148,6 +151,18 @@ def test_a_tick_of_a_real_broker() -> None:
     assert found[("web/clicks-eu", "fleet")] == 0.0
     assert found[("web/clicks-eu", "backlog_records")] == 177.0
     assert found[("web/clicks.us", "partitions")] == 5.0  # 3 of clicks, 2 of audit
+
+
+def test_a_group_on_a_transactional_topic_has_no_backlog_beyond_the_last_stable_offset() -> None:
+    cluster, inputs = Cluster("a_tick"), (("orders", "orders"),)
+    [[ends]] = cluster.by_kind["latest"]
+    orders = [end for end in ends if end[0] == "orders"]
+    cluster.by_kind["stable"] = [[[[topic, number, end - 4] for topic, number, end in orders]]]
+    marked = GroupRead("shop/orders", inputs, transactional=frozenset(inputs))
+    found = seen(reader(cluster, replace(PLAN, explicit=(marked, *PLAN.explicit[1:]))))
+    assert found[("shop/orders", "backlog_records")] == 210.0 - 12 * 4
+    assert found[("shop/orders", "appended_records")] == 1100.0
+    assert found[("web/clicks-eu", "backlog_records")] == 177.0
 
 
 def test_committed_offsets_are_read_before_log_end_offsets() -> None:

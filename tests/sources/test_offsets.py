@@ -113,6 +113,33 @@ def test_records_that_retention_deleted_are_no_backlog_x_04() -> None:
     }
 
 
+OPEN = replace(SEEN, latest={("orders", 0): 100, ("orders", 1): 90}, stable={("orders", 0): 45, ("orders", 1): 70})
+MARKED = replace(ORDERS, transactional=frozenset(ORDERS.inputs))
+
+
+@pytest.mark.parametrize(
+    ("read", "commits", "backlog"),
+    [
+        pytest.param(MARKED, (40, 70), 5 + 0, id="records of an open transaction are no backlog"),
+        pytest.param(MARKED, (40, 71), 60 + 19, id="they are for a group that commits them"),
+        pytest.param(ORDERS, (40, 70), 60 + 20, id="and for a group on other topics"),
+    ],
+)
+def test_what_an_open_transaction_adds_to_the_backlog(
+    read: GroupRead, commits: tuple[int, int], backlog: float
+) -> None:
+    committed = {("orders", number): commit for number, commit in enumerate(commits)}
+    found = numbers(read, replace(OPEN, committed={"orders": committed}))
+    assert (found["backlog_records"], found["appended_records"]) == (backlog, 190.0)
+
+
+def test_a_missing_last_stable_offset_is_a_fault_and_no_number() -> None:
+    offsets = replace(OPEN, stable={("orders", 0): 45, ("orders", 1): -1001})
+    assert fault(MARKED, offsets) == (
+        "the last stable offset of partition 1 of topic orders is missing in the brokers' answer"
+    )
+
+
 def test_a_topic_read_by_two_groups_of_a_workload_counts_its_partitions_once() -> None:
     both = replace(ORDERS, inputs=(("orders", "orders"), ("audit", "orders")))
     offsets = replace(SEEN, committed={**SEEN.committed, "audit": {("orders", 0): 100, ("orders", 1): 69}})

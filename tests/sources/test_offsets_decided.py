@@ -14,6 +14,7 @@ from adapter.sources.offsets import GroupRead, Offsets, ReadPlan, add_counts
 from adapter.sources.sample_table import SampleTable, samples_of
 
 ORDERS = GroupRead("shop/orders", (("orders", "orders"),))
+MARKED = replace(ORDERS, transactional=frozenset(ORDERS.inputs))
 PARTITIONS = range(8)
 RATE = 100  # records a second and partition
 RETAINED_S = 60
@@ -111,6 +112,7 @@ def one_unread_in_each(at_s: int) -> Offsets:
         partitions={"orders": len(PARTITIONS)},
         earliest={("orders", number): 0 for number in PARTITIONS},
         latest={("orders", number): end for number in PARTITIONS},
+        stable={("orders", number): end for number in PARTITIONS},
     )
 
 
@@ -123,9 +125,22 @@ def test_a_record_in_each_partition_that_takes_long_is_backlog(policy: str) -> N
 
 
 def test_the_markers_of_transactions_are_neither_backlog_nor_a_stuck_group() -> None:
-    found = decided(one_unread_in_each, workers=3, read=replace(ORDERS, transactional=frozenset(ORDERS.inputs)))
+    found = decided(one_unread_in_each, workers=3, read=MARKED)
     assert (found.backlog_records, found.highest_partition_backlog_records) == (0, 0)
     assert found.reason is not Reason.STUCK
     assert found.fault == (
         "8 partitions have a lag of 1 that does not change, counted as the end of a transaction and not as backlog"
     )
+
+
+def test_a_group_that_has_read_all_but_an_open_transaction_is_not_stuck() -> None:
+    def offsets(at_s: int) -> Offsets:
+        begin = at_s // 350 * 350 * RATE  # the last transaction began at 1050 s
+        ends = {("orders", number): begin for number in PARTITIONS}
+        return replace(
+            one_unread_in_each(at_s), committed={"orders": ends}, stable=ends, latest=dict.fromkeys(ends, at_s * RATE)
+        )
+
+    found = decided(offsets, workers=3, read=MARKED)
+    assert found.backlog_records == 0
+    assert found.reason is not Reason.STUCK

@@ -140,6 +140,31 @@ def test_the_markers_of_transactions_are_no_backlog(broker: Broker, closed_last:
     assert str(found["shop/marked", FAULT]).startswith(f"{PARTITIONS} partitions have a lag of 1 that does not change")
 
 
+def test_records_of_an_open_transaction_are_backlog_only_of_a_group_that_reads_them(
+    broker: Broker, closed_last: ExitStack
+) -> None:
+    broker.create_topic("topic-open", PARTITIONS)
+    produce(broker, "topic-open")
+    producer = Producer(client(broker, **{"transactional.id": "open"}))
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for number in range(RECORDS):
+        producer.produce("topic-open", b"x", partition=number % PARTITIONS)
+    assert producer.flush(60) == 0
+    closed_last.callback(producer.abort_transaction, 60)
+    reads = []
+    for group, count in (("read_committed", RECORDS), ("read_uncommitted", RECORDS + READ_RECORDS)):
+        settings = {"isolation.level": group}
+        read([closed_last.enter_context(closing(member(broker, group, "topic-open", **settings)))], count)
+        inputs = ((group, "topic-open"),)
+        reads.append(GroupRead(f"shop/{group}", inputs, transactional=frozenset(inputs)))
+    plan = ReadPlan(tuple(reads), offset_reset="earliest")
+    found = tick(closed_last.enter_context(closing(opened(broker, plan))), int(time.time()))
+    assert broker.backlog_records("read_committed", "topic-open") == RECORDS
+    assert found["shop/read_committed", "backlog_records"] == 0
+    assert found["shop/read_uncommitted", "backlog_records"] == RECORDS - READ_RECORDS
+
+
 def opened_backlog(broker: Broker, name: str, stack: ExitStack) -> Callable[[], float | str | None]:
     """Make a group that is RECORDS behind on a topic of its name. Returns a function that reads its backlog."""
     broker.create_topic(name, PARTITIONS)
