@@ -18,6 +18,7 @@ from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, a
 Stage = tuple[str, str]
 _FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
+_FAULTY_FORGET_S = 86_400.0  # while a source fails; limited, because a fleet may match nothing for ever
 _COUNTER_ORIGINS = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
@@ -167,7 +168,7 @@ def trim(fast: Fast, oldest_s: Array) -> Fast:
 
 
 def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tuple[str, ...], tuple[Stage, ...]]:
-    """The workloads that are configured or had a sample within FORGET_S, and their stages."""
+    """The workloads that are configured or had a sample within FORGET_S or _FAULTY_FORGET_S, and their stages."""
     slow = state.slow
     named = {workload for workload, _ in samples.stages} | set(book.by_workload) | _fleet_workloads(samples)
     if named == set(slow.workloads) and slow.stages == _with_whole_stages(named, samples.stages):
@@ -183,7 +184,8 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
-    workloads = named | {w for w, age_s in silent_s.items() if age_s < FORGET_S}
+    limit_s = _FAULTY_FORGET_S if EVERY in samples.faults else FORGET_S
+    workloads = named | {w for w, age_s in silent_s.items() if age_s < limit_s}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s >= newest[w] - GONE_S}
     return tuple(sorted(workloads)), _with_whole_stages(workloads, stages | set(samples.stages))
 

@@ -117,9 +117,13 @@ class KafkaReader:
         self._last_error = ""
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
-        """The current offsets as the tick end_s; empty if that tick is older than one step."""
+        """The current offsets as the tick end_s. A tick older than one step has none; for a fleet, that is a fault."""
         table = SampleTable()
-        if self._clock() - end_s < step_s and (self._plan.explicit or self._plan.patterns):
+        is_present = self._clock() - end_s < step_s
+        if self._plan.patterns:  # so that the absence of samples does not end the workloads that a fleet discovered
+            for at_s in range(start_s, end_s if is_present else end_s + 1, step_s):
+                table.add_fault(at_s, EVERY, f"{self._name}: this tick was missed, and Kafka stores no past offsets")
+        if is_present and (self._plan.explicit or self._plan.patterns):
             self._read(table, end_s)
         return table.finish()
 

@@ -405,6 +405,12 @@ def test_a_discovered_workload_is_forgotten_after_an_hour():
     assert [each[0].reason for each in decided[7:]] == [Reason.NO_DATA] * 2 + [Reason.UP] * 3
 
 
+def test_a_discovered_workload_is_forgotten_after_a_day_in_which_a_source_fails():
+    fault = [(EVERY, "kafka: no answer")]
+    ticks = [*steady(**BEHIND, fleet=0), *(tick(60 + age_s, faults=fault) for age_s in (3600, 86_385, 86_400))]
+    assert [len(each) for each in fold(ticks, RuleBook(by_workload={}))[4:]] == [1, 1, 1, 0]
+
+
 def test_a_configured_workload_is_never_forgotten():
     assert last([*steady(**BEHIND), tick(100_000)]).reason == Reason.EXPIRED
 

@@ -17,6 +17,7 @@ from sample_rows import rows_of
 
 from adapter import config
 from adapter.config import Config, KafkaReading, KafkaSource
+from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader, check, hints
 from adapter.sources.kafka_properties import mask_secrets, parse
@@ -374,12 +375,28 @@ def test_the_groups_of_a_broker_that_does_not_answer_stay() -> None:
 def test_kafka_has_no_past(late_s: float, answers: bool) -> None:
     cluster = Cluster("a_tick")
     source = reader(cluster, now_s=NOW_S + late_s)
-    assert bool(rows_of(source.samples(NOW_S - 300, NOW_S, 15))) is answers
+    rows = rows_of(source.samples(NOW_S - 300, NOW_S, 15))
+    assert any(row.signal != FAULT for row in rows) is answers
     assert bool(cluster.requests) is answers
 
 
-def test_a_call_returns_only_its_last_tick() -> None:
-    assert {row.at_s for row in rows_of(reader(Cluster("a_tick")).samples(NOW_S - 300, NOW_S, 15))} == {NOW_S}
+@pytest.mark.parametrize(
+    ("late_s", "missed"),
+    [
+        pytest.param(0.0, range(NOW_S - 45, NOW_S, 15), id="the ticks before the present one"),
+        pytest.param(15.0, range(NOW_S - 45, NOW_S + 1, 15), id="also the last one, which is a step late"),
+    ],
+)
+def test_missed_ticks_are_a_fault_of_a_fleet(late_s: float, missed: range) -> None:
+    rows = rows_of(reader(Cluster("a_tick"), now_s=NOW_S + late_s).samples(NOW_S - 45, NOW_S, 15))
+    text = "kafka: this tick was missed, and Kafka stores no past offsets"
+    assert {row.at_s for row in rows if (row.workload, row.text) == (EVERY, text)} == set(missed)
+    assert {row.at_s for row in rows if row.text != text} <= {NOW_S}
+
+
+def test_missed_ticks_without_a_fleet_are_empty() -> None:
+    source = reader(Cluster("a_tick"), ReadPlan(explicit=PLAN.explicit))
+    assert {row.at_s for row in rows_of(source.samples(NOW_S - 300, NOW_S, 15))} == {NOW_S}
 
 
 def test_a_source_without_workloads_gets_no_request() -> None:
