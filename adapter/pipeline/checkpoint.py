@@ -38,8 +38,9 @@ _FIXES = {
     errno.EACCES: f"let user {os.getuid()} write there (podSecurityContext.fsGroup), or choose another folder",
 }
 # Texts of failures that may pass, so that the stream can continue later: of the volume and of the machine.
-_FILES = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE)
-_TRANSIENT = (*(os.strerror(code) for code in (*_FIXES, *_FILES)), "OutOfMemoryError", "Python worker ")
+_VOLUME = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+_MACHINE = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+_TRANSIENT = (*(os.strerror(code) for code in (*_FIXES, *_VOLUME, *_MACHINE)), "MemoryError", "Python worker ")
 _STATE = "[CANNOT_LOAD_STATE_STORE"  # Spark's class of errors
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 

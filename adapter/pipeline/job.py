@@ -44,6 +44,8 @@ class RestartPolicy:
     stalled_ticks: int = 4  # fewer may be a slow batch
     stalled_after_s: float = 90.0  # measured on a loaded machine: a start of 20 s and a first tick of 31 s
     starts: int = 3  # then the process is dead; it has 90 + 180 + 360 s for its first tick
+    # Until then, a clock may be corrected, or a machine may have memory again.
+    stream_is_lost_after_s: float = 300.0
 
     def stall_limit_s(self, tick_s: float, failed_starts: int) -> float:
         """The limit for the next tick. It doubles with each start without a tick, because the machine may be slow."""
@@ -67,6 +69,7 @@ class StreamingJob:
         self._policy = policy
         self._failed_starts = 0  # since the last published tick
         self._permanent_failures = 0  # in a row, which only an empty stream ends
+        self._permanent_since_s = 0.0  # the first of them
         self._plan = QueryPlan(config=config, rules=rules, opener=opener)
         self.publisher = Publisher(config, rules, publish)
         self.failure: str | None = None  # why the query ended last; None while it publishes
@@ -193,6 +196,8 @@ class StreamingJob:
                 self._failed_starts += 1
                 is_permanent = error is not None and needs_empty_stream(error, self.publisher.has_batch)
                 self._permanent_failures = self._permanent_failures + 1 if is_permanent else 0
+                if self._permanent_failures <= 1:
+                    self._permanent_since_s = time.monotonic()
                 self._restart(self._session, backoff_s)
                 backoff_s = min(2 * backoff_s, policy.most_backoff_s)
 
@@ -216,7 +221,8 @@ class StreamingJob:
             if self._permanent_failures >= self._policy.starts:
                 if not self._runs_jobs(session):  # the cause is the JVM, not the stream
                     return self._kill_jvm(f"Spark runs no jobs ({self.failure}), so its JVM was killed")
-                self._empty_stream()
+                if time.monotonic() - self._permanent_since_s >= self._policy.stream_is_lost_after_s:
+                    self._empty_stream()
             self._start_query(session)
         except TimeoutError:
             self._kill_jvm(f"the query did not start within {QUERY_STARTS_WITHIN_S:g} s, so the JVM was killed")

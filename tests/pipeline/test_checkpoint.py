@@ -132,6 +132,9 @@ def test_a_full_volume_is_reported_with_the_value_that_enlarges_it(tmp_path: Pat
         pytest.param("java.io.IOException: Stale file handle", False, False, id="a network volume that was replaced"),
         pytest.param("java.io.IOException: Connection timed out", False, False, id="a network volume without answer"),
         pytest.param("java.lang.OutOfMemoryError: Java heap space", False, False, id="too little memory"),
+        pytest.param("IOException: error=12, Cannot allocate memory", False, False, id="no memory for a process"),
+        pytest.param("error=11, Resource temporarily unavailable", False, False, id="too many processes"),
+        pytest.param("MemoryError", False, False, id="too little memory in Python"),
         pytest.param("Python worker failed to connect back.", False, False, id="a slow machine"),
     ],
 )

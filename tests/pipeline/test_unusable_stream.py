@@ -63,7 +63,7 @@ def stop_in_the_first_write(folder: Path) -> None:
 def run(stream: Stream, ticks: int) -> StreamingJob:
     """Run a job until it has published some ticks."""
     stream.arrived = SimpleQueue()  # without ticks of an earlier job
-    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=FIRST_TICK_WITHIN_S)
+    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=FIRST_TICK_WITHIN_S, stream_is_lost_after_s=0.0)
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
     job.start(threading.Event())
     try:
@@ -105,6 +105,21 @@ def test_a_stream_that_cannot_be_continued_is_set_aside_after_three_failures(
     assert "all workloads warm up" in logged
     assert str(folder / "stream.bad") in logged
     assert (folder / "stream.bad" / "offsets").is_dir()
+
+
+def test_failures_that_may_pass_within_minutes_do_not_cost_the_stream(spark: Session, stream: Stream) -> None:
+    run(stream, ticks=2)
+    folder = Path(stream.plan.config.pipeline.checkpoint)
+    move_offsets_ahead(folder / "stream")
+    policy = RestartPolicy(first_backoff_s=0.05, most_backoff_s=0.05, stalled_after_s=FIRST_TICK_WITHIN_S)
+    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
+    job.start(threading.Event())
+    until_s = time.monotonic() + FIRST_TICK_WITHIN_S
+    while job.restarts < 4 and time.monotonic() < until_s:
+        time.sleep(0.05)
+    job.stop()
+    assert job.restarts >= 4
+    assert not (folder / "stream.bad").exists()
 
 
 def test_a_batch_of_a_closed_publisher_is_repeated_with_its_state(spark: Session, stream: Stream) -> None:
