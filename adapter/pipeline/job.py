@@ -174,6 +174,10 @@ class StreamingJob:
     def _supervise(self) -> None:
         try:
             self._watch()
+        except Exception as error:
+            self._jvm_error = JvmError(f"the pipeline ends after an unexpected {type(error).__name__}: {error}")
+            self._end_of_process.set()  # nothing would restart the query
+            raise
         finally:  # otherwise stop() would leave the JVM, which holds the lock of the checkpoint
             self._finish()
 

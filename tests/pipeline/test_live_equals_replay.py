@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from adapter.core.decisions import Reason
 from adapter.core.rule_book import RuleBook
+from adapter.errors import JvmError
 from adapter.pipeline.checkpoint import claim
 from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.query import QueryPlan
@@ -127,14 +128,16 @@ def test_an_exception_of_spark_in_its_progress_restarts_the_query(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_supervisor_that_fails_releases_the_checkpoint(
+def test_a_supervisor_that_fails_ends_the_process_and_releases_the_checkpoint(
     spark: Session, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StreamingQuery, "lastProgress", failing(KeyError("durationMs"), times=1))
-    job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER)
-    job.start(threading.Event())
+    job, stop = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER), threading.Event()
+    job.start(stop)
+    assert stop.wait(FIRST_TICK_WITHIN_S)
+    with pytest.raises(JvmError, match="the pipeline ends after an unexpected KeyError: 'durationMs'"):
+        job.stop()
     claim(stream.plan.config, FIRST_TICK_WITHIN_S).close()
-    job.stop()
 
 
 def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(
