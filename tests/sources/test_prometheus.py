@@ -41,7 +41,7 @@ def replay(request: httpx.Request) -> httpx.Response:
     for entry in RECORDED:
         if request.url.path.endswith(f"/api/v1/{entry['path']}") and entry["form"].items() <= form.items():
             return httpx.Response(entry["status"], json=entry["answer"])
-    raise AssertionError(f"not recorded: {form}")
+    pytest.fail(f"not recorded: {form}")
 
 
 @contextmanager
@@ -505,6 +505,27 @@ def test_a_late_query_affects_only_its_own_signal() -> None:
     assert values(rows, "default/orders") == {("", "backlog_records"): 1}
     sentence = "workers (workloads[0].read[0]): no answer from http://p.test/base/ within 0.2 s"
     assert faults(rows) == {"default/orders": sentence}
+
+
+def test_an_unexpected_error_affects_only_its_own_signal_and_opens_a_new_client() -> None:
+    class Transport(StreamedTransport):
+        closed = 0
+
+        async def aclose(self) -> None:
+            Transport.closed += 1
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "query=bad" in request.content.decode() and not Transport.closed:
+            raise RuntimeError("a bug")
+        return vector(({}, "1"))
+
+    settings = PrometheusSource(kind="prometheus", url="http://p.test")
+    plan = (ONE, replace(ONE, signal="workers", text="bad"))
+    with closing(PrometheusReader("main", settings, plan, Transport(answer))) as opened:
+        first, second = (rows_of(opened.samples(AT_S, AT_S, 15)) for _ in range(2))
+    assert values(first, "default/orders") == {("", "backlog_records"): 1}
+    assert faults(first) == {"default/orders": "workers (workloads[0].read[0]): unexpected RuntimeError: a bug"}
+    assert values(second, "default/orders") == {("", "backlog_records"): 1, ("", "workers"): 1}
 
 
 def test_all_queries_failing_is_a_source_error_with_the_cause() -> None:
