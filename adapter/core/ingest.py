@@ -14,6 +14,7 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
 from adapter.core.stage_reports import GONE_S
 from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, align
+from adapter.core.window_points import POINTS, move_points
 
 Stage = tuple[str, str]
 _FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
@@ -22,15 +23,6 @@ _FAULTY_FORGET_S = 86_400.0  # while a source fails; limited, because a fleet ma
 _COUNTER_ORIGINS = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
-# The points of a window: field of Fast -> signal.
-_POINTS = {
-    "processed": "processed_records",
-    "appended": "appended_records",
-    "backlog": "backlog_records",
-    "partition": "highest_partition_backlog_records",
-    "reported": "throughput_records_per_s",
-}
-_PARTITION_SUMS = ("processed", "appended", "backlog", "partition")
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
 _WORKER_COUNTS = tuple(f.name for f in fields(WorkerCounts))
 FEW_RATIO = 0.1  # of the workers
@@ -45,11 +37,11 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     before, now = state.slow.facts, _facts(samples, workloads)
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
     # A sum over other partitions, or from another source, is another counter: its difference is no progress.
-    moved = np.flatnonzero(
-        np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
-    )
-    others = {workloads[place] for place in moved}
-    fast = _without_points(state.fast, np.array([workload in others for workload, _ in stages], dtype=bool))
+    moved = np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
+    fast = state.fast
+    if moved.any():
+        index = [workloads.index(workload) for workload, _ in stages]
+        fast = move_points(fast, moved[index], before.partitions[index], now.partitions[index])
     fewer = now.partitions < before.partitions
     fell = fewer & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
     # The count before the first of several falls lasts, but later ones do not renew it for ever.
@@ -163,7 +155,7 @@ def trim(fast: Fast, oldest_s: Array) -> Fast:
     keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
     at_s = fast.at_s[keep]
     needed = at_s[:, None] >= oldest_s
-    points: dict[str, Any] = {name: np.where(needed, getattr(fast, name)[keep], np.nan) for name in _POINTS}
+    points: dict[str, Any] = {name: np.where(needed, getattr(fast, name)[keep], np.nan) for name in POINTS}
     return replace(fast, at_s=at_s, **points)
 
 
@@ -176,7 +168,7 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     counted_at_s = np.fmax(state.fast.workers_seen_at_s, state.fast.partitions_seen_at_s)
     counted = dict(zip(slow.workloads, samples.at_s - counted_at_s, strict=True))
     # Some stages report only resources, such as the containers of a workload, or only a part of a load.
-    known = np.any([np.isfinite(getattr(state.fast, name)) for name in _POINTS], axis=0)
+    known = np.any([np.isfinite(getattr(state.fast, name)) for name in POINTS], axis=0)
     points_at_s = np.where(known, state.fast.at_s[:, None], np.nan)
     seen_at_s = np.fmax.reduce([*points_at_s, state.fast.seen_at_s, state.fast.signals.resources_at_s])
     seen = dict(zip(slow.stages, seen_at_s, strict=True))
@@ -202,14 +194,6 @@ def _fleet_workloads(samples: Samples) -> set[str]:
     return {name for name, found in zip(samples.workloads, in_fleet, strict=True) if found}
 
 
-def _without_points(fast: Fast, dropped: Mask) -> Fast:
-    """The state without some points of the counters and backlogs. dropped: shape (stages,)."""
-    if not dropped.any():
-        return fast
-    points: dict[str, Any] = {name: np.where(dropped, np.nan, getattr(fast, name)) for name in _PARTITION_SUMS}
-    return replace(fast, **points)
-
-
 def _with_overrides(slow: Slow, samples: Samples, workloads: tuple[str, ...]) -> Slow:
     """Replace the overrides of workloads whose HPA was read in this tick."""
     reported = [name for name in OVERRIDES if name in samples.by_workload]
@@ -227,10 +211,10 @@ def _with_overrides(slow: Slow, samples: Samples, workloads: tuple[str, ...]) ->
 
 
 def _with_points(fast: Fast, samples: Samples, stages: tuple[Stage, ...]) -> Fast:
-    names = (*_POINTS.values(), "stuck_backlog_records")
+    names = (*POINTS.values(), "stuck_backlog_records")
     *seen, stuck = reindex([samples.stage(name) for name in names], samples.stages, stages)
     # The backlog of a stuck partition needs a repair instead of workers.
-    newest = dict(zip(_POINTS, seen, strict=True))
+    newest = dict(zip(POINTS, seen, strict=True))
     newest["backlog"] -= np.fmin(np.nan_to_num(stuck), newest["backlog"])
     points: dict[str, Any] = {name: np.vstack([getattr(fast, name), row]) for name, row in newest.items()}
     return replace(fast, at_s=np.append(fast.at_s, samples.at_s), **points)

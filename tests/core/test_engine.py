@@ -643,6 +643,22 @@ def test_x_04_a_partition_that_returns_is_no_progress():
     assert all(rate is None or rate == pytest.approx(1000) for rate in rates)
 
 
+def gauges(at_s, partitions):
+    """A Flink job without the offsets of its group: each partition adds to the gauges."""
+    load = {"throughput_records_per_s": 10.0 * partitions, "backlog_records": 500.0 * partitions}
+    return tick(at_s, job(**counts(100), **load, utilization_ratio=0.6, partitions=float(partitions)))
+
+
+def test_a_scrape_that_misses_a_few_of_many_workers_leaves_the_rates_known():
+    found = history([gauges(at_s, 200 if at_s % 60 else 194) for at_s in range(0, 601, 15)], book(**ANY))
+    assert {(d.reason, d.growth_records_per_s) for d in found if d.at_s >= 60} == {(Reason.HOLD, 0.0)}
+
+
+def test_the_backlog_of_added_partitions_is_no_growth():
+    found = history([gauges(at_s, 200 if at_s < 300 else 250) for at_s in range(0, 601, 15)], book(**ANY))
+    assert {d.growth_records_per_s for d in found if d.at_s >= 60} == {0.0}
+
+
 def test_an_hpa_of_an_unknown_workload_adds_no_workload():
     state, decisions = advance(EMPTY, tick(0.0, job("shop/ordres", **counts())), RuleBook(by_workload={}))
     assert (state.slow.workloads, decisions.text["workload"]) == ((), ())
