@@ -204,7 +204,8 @@ def _worst(d: "Decision") -> str:
     """The partition furthest behind, where the sum hides it."""
     if not d.highest_partition_backlog_records or not d.partitions or not d.throughput_records_per_s:
         return ""
-    behind_s = d.highest_partition_backlog_records * d.partitions / d.throughput_records_per_s
+    partitions = d.partitions / max(1.0, d.hottest_partition_ratio or 0.0)  # as heavy as the hottest one
+    behind_s = d.highest_partition_backlog_records * partitions / d.throughput_records_per_s
     hidden = behind_s > max(_HIDDEN_S, 2 * (d.backlog_time_s or 0.0))
     return f" ({seconds(behind_s)} in the worst partition)" if hidden else ""
 

@@ -18,7 +18,7 @@ BUSY = {"policy": "drain", "worker_capacity_records_per_s": 110.0, "max_workers"
 QUIET = (0,) * 20
 
 
-def lagging(*records, stuck=None, partitions=20):
+def lagging(*records, stuck=None, partitions=20, hottest=None):
     """Ten workers keep pace with 1 000/s. records: the backlog of the worst partition at each tick."""
     return last(
         [
@@ -28,6 +28,7 @@ def lagging(*records, stuck=None, partitions=20):
                     **flow(15.0 * number),
                     **counts(10, partitions=partitions),
                     highest_partition_backlog_records=waiting,
+                    hottest_partition_ratio=hottest,
                     stuck_backlog_records=stuck,
                 ),
             )
@@ -52,6 +53,19 @@ def test_s4_38_a_partition_that_falls_behind_needs_more_workers(records, more):
     assert (decided.required_workers > 10) == more
 
 
+@pytest.mark.parametrize(
+    ("hottest", "more"),
+    [
+        pytest.param(None, True, id="of the mean rate: 61 s behind"),
+        pytest.param(1.02, False, id="of 1.02 times the mean rate: 60 s behind"),
+        pytest.param(0.5, True, id="no partition is below the mean one"),
+    ],
+)
+def test_s4_38_the_worst_partition_has_the_rate_of_the_hottest_one(hottest, more):
+    decided = lagging(*QUIET, *range(2950, 3100, 10), hottest=hottest)
+    assert (decided.required_workers > 10) == more
+
+
 def test_a_stuck_partition_needs_no_workers():
     assert lagging(*QUIET, *range(3100, 3200, 10), stuck=3200.0).required_workers == 10
 
@@ -64,10 +78,11 @@ def test_the_sentence_names_the_worst_partition_if_the_sum_hides_it():
     assert "backlog time 0.0 s (61 s in the worst partition), input 1 000/s" in sentence(
         lagging(*QUIET, *range(2950, 3060, 10))
     )
+    assert "(61 s in the worst partition)" in sentence(lagging(*QUIET, *range(5900, 6110, 10), hottest=2))
     assert "worst" not in sentence(lagging(*QUIET, 1000, 1050))
 
 
-def learned(*records, minutes=0, partitions=25, backlog=0):
+def learned(*records, minutes=0, partitions=25, backlog=0, hottest=None):
     """The load at which the fullest of ten workers fell behind. It has 3 of 25 partitions, which is 1.2 of the mean."""
     ticks = [
         tick(
@@ -76,6 +91,7 @@ def learned(*records, minutes=0, partitions=25, backlog=0):
                 **flow(15.0 * number, backlog=backlog),
                 **counts(10, partitions=partitions),
                 highest_partition_backlog_records=waiting,
+                hottest_partition_ratio=hottest,
             ),
         )
         for number, waiting in enumerate((*records, *(0,) * 4 * minutes))
@@ -92,6 +108,8 @@ def learned(*records, minutes=0, partitions=25, backlog=0):
         pytest.param((*QUIET, *range(1100, 1200, 10)), {}, nan, id="30 s behind is in time"),
         pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 11_000}, 0.96, id="the others are 9.7 s behind"),
         pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 12_000}, nan, id="the others are 10.6 s behind"),
+        pytest.param((*QUIET, *range(2600, 2700, 10)), {"hottest": 2}, 0.96, id="35 s at twice the mean rate"),
+        pytest.param((*QUIET, *range(2200, 2300, 10)), {"hottest": 2}, nan, id="30 s at twice the mean rate"),
         pytest.param((*QUIET, *range(1400, 1300, -10)), {}, nan, id="it catches up"),
         pytest.param((*QUIET, *range(1600, 1700, 10)), {"partitions": 20}, 0.8, id="an even spread"),
         pytest.param((*QUIET, *range(1300, 1400, 10)), {"partitions": None}, nan, id="partitions are unknown"),
