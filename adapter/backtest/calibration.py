@@ -12,8 +12,9 @@ from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, gaps, interpolate
 from adapter.backtest.trace import PEAK_MEAN_S, Trace, peak, resample
 from adapter.core.formatting import rate
+from adapter.core.parameters import number_of
 from adapter.core.rates import Mask
-from adapter.core.rules import UNTIL_MEASURED, Rules
+from adapter.core.rules import MAX_WORKERS_IF_UNKNOWN, UNTIL_MEASURED, Rules
 from adapter.core.samples import Array
 from adapter.simulator.profiles import STEP_S, Profile
 
@@ -57,7 +58,8 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     length_s = len(timeline.at_s) * timeline.step_s
     if length_s < PEAK_MEAN_S:
         raise HistoryError(f"{timeline.workload}: expected at least {PEAK_MEAN_S:g} s of history, got {length_s:g} s")
-    rules = _within_hpa(timeline, rules)
+    least, most = _limits(timeline, rules)
+    rules = replace(rules, min_workers=least, max_workers=most)
     capacity = _capacity(timeline, rules)
     input_rate = _input(timeline)
     found = rescales(timeline, capacity.value, rules.scaling_exponent)
@@ -74,8 +76,8 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
         warm_up_ratio=first.value,
         metric_delay_s=late.value,
         partitions=int(partitions.value),
-        min_workers=rules.min_workers,
-        max_workers=max(rules.min_workers, min(rules.max_workers, int(partitions.value) or rules.max_workers)),
+        min_workers=least,
+        max_workers=max(least, min(most, int(partitions.value) or most)),
     )
     estimates = (capacity, start, up, down, warm_up, first, late, partitions, *_outages(timeline))
     return CalibratedJob(
@@ -86,12 +88,11 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
     )
 
 
-def _within_hpa(timeline: Timeline, rules: Rules) -> Rules:
-    """The rules with the last known bounds of the HPA, as the live decision has them."""
-    least, most = _last(timeline.min_workers), _last(timeline.max_workers)
-    most_workers = max(int(np.fmin(rules.max_workers, most)), 1)
-    least_workers = min(int(np.fmax(rules.min_workers, least)), most_workers)
-    return replace(rules, min_workers=least_workers, max_workers=most_workers)
+def _limits(timeline: Timeline, rules: Rules) -> tuple[int, int]:
+    """Minimum and maximum of workers with the last known ones of the HPA, as the live decision has them."""
+    known = np.fmin(number_of("max_workers", rules.max_workers), _last(timeline.max_workers))
+    most = max(int(np.nan_to_num(known, nan=max(MAX_WORKERS_IF_UNKNOWN, rules.min_workers))), 1)
+    return min(int(np.fmax(rules.min_workers, _last(timeline.min_workers))), most), most
 
 
 def _last(values: Array) -> float:

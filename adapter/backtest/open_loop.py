@@ -13,8 +13,7 @@ from adapter.core.report import rows
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import POLICIES, Rules
 from adapter.core.samples import EVERY, Array, Samples
-from adapter.simulator.policies import policy_rules
-from adapter.simulator.profiles import Profile
+from adapter.simulator.policies import with_policy
 
 _SEPARATOR = "|"  # between a policy and its workload; neither name contains it
 
@@ -33,9 +32,7 @@ def recommend(
     """
     lanes = RuleBook(
         by_workload={
-            _lane(policy, name): policy_rules(policy, Profile(name=policy, max_workers=own.max_workers), own)
-            for policy in policies
-            for name, own in rules.items()
+            _lane(policy, name): with_policy(policy, own) for policy in policies for name, own in rules.items()
         }
     )
     recorders = {lane: _LaneRecorder(len(samples)) for lane in lanes.by_workload}

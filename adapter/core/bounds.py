@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adapter.core.formatting import counted, share, soon, times, workers
 from adapter.core.policies import POLICIES, policy_of
+from adapter.core.rules import MAX_WORKERS_IF_UNKNOWN
 
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
@@ -230,7 +231,7 @@ class Bound(StrEnum):
     )
     MAX = BoundRecord(
         name="max",
-        description="at most max_workers and the HPA's maxReplicas",
+        description=f"at most max_workers and the HPA's maxReplicas; {MAX_WORKERS_IF_UNKNOWN} if neither is known",
         # Not d.max_workers, which the partitions may set: they do not lower a target that a gate holds.
         sentence=lambda d: f"; the maximum is {workers(d.required_workers)}",
         limit="max_workers",

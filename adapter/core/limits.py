@@ -7,7 +7,8 @@ import numpy as np
 from adapter.core.partitions import fewest_workers, whole
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array
+from adapter.core.rules import MAX_WORKERS_IF_UNKNOWN
+from adapter.core.samples import Array, first_known
 from adapter.core.state import WorkloadFacts
 
 
@@ -20,20 +21,29 @@ class Range:
     allowed: Array  # `most` without the partitions
     by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
+    by_default: Mask  # `allowed` is the maximum of a workload whose maximum is unknown
 
 
 def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
     """The range that rules, HPA, partitions (S0-16, S4-29) and memory (S4-35) leave; an unknown limit does not apply.
 
-    The maximum wins over every minimum.
+    Without any known maximum, the default one applies. The maximum wins over every minimum.
     """
     partitions = at_least_one(facts.partitions)
-    allowed = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
+    known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
+    allowed = first_known(known, np.maximum(rules.min_workers, MAX_WORKERS_IF_UNKNOWN))
     fed = whole(partitions / rules.slots_per_worker)
     most = np.fmin(allowed, fed)
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
     least = np.minimum(np.fmax(floor, fewest_workers(partitions, rules.max_partitions_per_worker)), most)
-    return Range(least=least, most=most, allowed=allowed, by_partitions=fed <= allowed, by_memory=least > floor)
+    return Range(
+        least=least,
+        most=most,
+        allowed=allowed,
+        by_partitions=fed <= allowed,
+        by_memory=least > floor,
+        by_default=np.isnan(known),
+    )
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

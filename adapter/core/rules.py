@@ -18,6 +18,7 @@ def _setting(default: Any, meaning: str, **bounds: float | bool | tuple[str, ...
 QUANTA = ("relative", "divisors", "none")
 POLICIES = policies.NAMES
 _MOST_WORKERS = 100_000  # far beyond any cluster: larger is a slip
+MAX_WORKERS_IF_UNKNOWN = 100  # the maximum where neither max_workers nor the HPA's maxReplicas is known
 ORDERED = (  # the first parameter may not exceed the second; the consequence if it does
     ("min_workers", "max_workers", "no size is allowed"),
     ("min_spare_workers", "max_workers", "the spare workers alone exceed the maximum"),
@@ -168,10 +169,7 @@ class Rules:
     )
 
     forecast_horizon_s: float = _setting(
-        0.0,
-        "how far ahead to forecast the input; 0 turns the forecast off and needs fewer workers",
-        ge=0,
-        le=3600,
+        0.0, "how far ahead to forecast the input; 0 turns the forecast off and needs fewer workers", ge=0, le=3600
     )
     # S4-16 gives no number.
     forecast_outliers: int = _setting(3, "consecutive outliers that form a new baseline", ge=1, le=15)
@@ -273,8 +271,12 @@ class Rules:
     no_backlog_time_s: float = _setting(10.0, "a shorter backlog time counts as no lag", ge=0, le=86_400)
 
     min_workers: int = _setting(1, "minimum of workers; the HPA's minReplicas raises it", ge=0, le=_MOST_WORKERS)
-    max_workers: int = _setting(
-        100, "maximum of workers; the HPA's maxReplicas and the partitions lower it", ge=1, le=_MOST_WORKERS
+    max_workers: int | None = _setting(
+        None,
+        "maximum of workers; the HPA's maxReplicas and the partitions lower it; unset, maxReplicas is the maximum, or "
+        f"{MAX_WORKERS_IF_UNKNOWN} where it is unknown",
+        ge=1,
+        le=_MOST_WORKERS,
     )
     # S4-29.
     max_step_up_workers: int | None = _setting(None, "workers added in one decision, at most", ge=1, le=_MOST_WORKERS)

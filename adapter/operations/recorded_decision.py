@@ -59,8 +59,9 @@ class RecordedDecision:
     @property
     def most_by(self) -> str:
         """The origin of the maximum, apart from the partitions."""
-        most, rule = self.columns["range.allowed"][0], self.columns["rules.max_workers"][0]
-        return "the HPA's maxReplicas" if most < rule else "max_workers"
+        if self.number("range.by_default") == 1:
+            return "the default maximum"
+        return "max_workers" if self.number("range.allowed") == self.rule("max_workers") else "the HPA's maxReplicas"
 
     @property
     def least_by(self) -> str:

@@ -32,21 +32,27 @@ _COSTS = {
 EPOCH_S = 1_750_000_000.0  # Unix seconds of the first step of a load without a date
 
 
-@lru_cache(maxsize=1024)  # jobs with the same rules share one object
 def policy_rules(policy: str, profile: Profile, given: Rules | None = None) -> Rules:
     """The rules of a job whose operator has configured the cost of a rescale and the delay of metrics.
 
-    policy: its name, or "name:parameter=number+parameter=number". "name:defaults" knows neither of the two and has the
-    defaults. given: rules to use instead of those of the profile. Raises ConfigError for an unknown parameter.
+    policy: as in with_policy, where "name:defaults" knows neither of the two and has the defaults.
+    given: rules to use instead of those of the profile, except the maximum of workers.
+    """
+    return with_policy(policy, replace(given or _rules_of(profile), max_workers=profile.max_workers))
+
+
+@lru_cache(maxsize=1024)  # jobs with the same rules share one object
+def with_policy(policy: str, rules: Rules) -> Rules:
+    """The rules with a policy: its name, or "name:parameter=number+parameter=number".
+
+    Raises ConfigError for an unknown parameter.
     """
     name, _, text = policy.partition(":")
     settings = [word for word in text.split("+") if word]
-    rules = given or _rules_of(profile)
     if DEFAULTS in settings:
         rules = replace(rules, **_COSTS)
-    changes: dict[str, Any] = {"policy": name, "max_workers": profile.max_workers}
     given_by_name = dict(_setting(policy, word) for word in settings if word != DEFAULTS)
-    found = replace(rules, **changes | given_by_name)
+    found = replace(rules, **{"policy": name} | given_by_name)
     if faults := [f"{policy}: {fault}" for fault in _contradictions(found, given_by_name)]:
         raise ConfigError(faults)
     return found

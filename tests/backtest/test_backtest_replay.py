@@ -76,6 +76,14 @@ def test_only_the_policy_of_the_workloads_rules_is_replaced(
     assert all(np.nanmax(found.workers) <= 40 for found in recommendations.values())
 
 
+def test_the_maximum_of_the_hpa_counts_where_the_rules_have_none() -> None:
+    growing = PastJob(load=lambda at_s: 12_000.0, sizes={0: 110}, workload=JOB).samples(UNTIL_S)
+    for seen in growing:
+        seen.by_workload.update(max_workers=np.array([600.0]), partitions=np.array([720.0]))
+    found = recommend(growing, {JOB: Rules()}, ("drain",))[JOB, "drain"]
+    assert np.nanmax(found.workers) > 100
+
+
 def test_another_workload_changes_no_decision() -> None:
     ours, theirs = busy_day(), PastJob(load=wave(300, 200, 900), sizes={0: 4}, workload="shop/carts")
     both = [

@@ -381,6 +381,20 @@ def test_the_simulated_job_stays_within_the_bounds_of_its_hpa() -> None:
         assert run.workers.max() <= 10
 
 
+@pytest.mark.parametrize(
+    ("own", "of_hpa", "most"),
+    [(None, 600.0, 600), (300, 600.0, 300), (None, np.nan, 100)],
+)
+def test_the_maximum_is_that_of_the_rules_and_the_hpa_as_far_as_known(
+    own: int | None, of_hpa: float, most: int
+) -> None:
+    samples = PastJob(load=lambda at_s: 700.0, sizes={0: 10}).samples(1800)
+    for seen in samples:
+        seen.by_workload.update(max_workers=np.array([of_hpa]), partitions=np.array([720.0]))
+    (found,) = timelines(samples, 15.0).values()
+    assert calibrate(found, Rules(max_workers=own)).profile.max_workers == most
+
+
 def test_a_policy_with_a_smaller_minimum_stays_within_the_bounds_of_the_hpa() -> None:
     samples = PastJob(load=wave(700, 650, 2400), sizes={0: 10}).samples(3600)
     for seen in samples:

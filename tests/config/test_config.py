@@ -340,14 +340,14 @@ rules_by_match:
     ("workload", "fleet", "least", "most"),
     [
         pytest.param("default/orders", None, 5, 12, id="a workload's own rules override those of its match"),
-        pytest.param("shop/scores", None, 2, 100, id="a workload that matches nothing"),
+        pytest.param("shop/scores", None, 2, None, id="a workload that matches nothing"),
         pytest.param("default/report-eu", 1, 5, 50, id="a match overrides the rules of the fleet"),
-        pytest.param("default/report-eu-2", 1, 3, 100, id="a pattern matches the whole name"),
-        pytest.param("shop/report-eu", 1, 4, 100, id="the first of two matches"),
-        pytest.param("default/report-us", 0, 6, 100, id="a label of the fleet"),
+        pytest.param("default/report-eu-2", 1, 3, None, id="a pattern matches the whole name"),
+        pytest.param("shop/report-eu", 1, 4, None, id="the first of two matches"),
+        pytest.param("default/report-us", 0, 6, None, id="a label of the fleet"),
     ],
 )
-def test_rules_apply_by_namespace_name_and_label(workload: str, fleet: int | None, least: int, most: int):
+def test_rules_apply_by_namespace_name_and_label(workload: str, fleet: int | None, least: int, most: int | None):
     batch = 'fleets:\n  - {name: batch, source: kafka, groups: "batch-.*", labels: {tier: batch, team: a}}'
     book = rule_book(parse(SOUND.replace("fleets:", batch) + MATCHES, "c.yaml"))
     found = book.of(workload, fleet)

@@ -569,10 +569,10 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
         pytest.param(whole("rules: {forecast_cap_ratio: 80}"), "expected at most 10, got 80 (c", id="a multiple"),
         pytest.param(whole("rules: {rate_window_s: 0}"), "rules.rate_window_s: expected more than 0, got 0", id="zero"),
         pytest.param(
-            workload("rules: {min_workers: 200}"),
-            "workloads[0].rules.min_workers: expected min_workers <= max_workers, "
-            "got min_workers = 200 and max_workers = 100 (default): no size is allowed (c.yaml",
-            id="a minimum over the default maximum",
+            workload("rules: {stale_after_s: 200}"),
+            "workloads[0].rules.stale_after_s: expected stale_after_s <= error_after_s, "
+            "got stale_after_s = 200 and error_after_s = 180.0 (default): worker counts would expire before",
+            id="an own value over a default",
         ),
         pytest.param(
             workload("rules: {max_workers: 2}") + "rules: {min_workers: 5}",
@@ -608,8 +608,8 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
             id="S4-27 over S4-10",
         ),
         pytest.param(
-            whole("rules: {min_spare_workers: 101}"),
-            "expected min_spare_workers <= max_workers, got min_spare_workers = 101 and max_workers = 100 (default)",
+            whole("rules: {min_spare_workers: 101, max_workers: 100}"),
+            "expected min_spare_workers <= max_workers, got min_spare_workers = 101 and max_workers = 100: the spare",
             id="more spare workers than workers",
         ),
         pytest.param(

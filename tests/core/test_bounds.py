@@ -40,6 +40,9 @@ RANGES = {
     "S4-29 maximum of the rules": (20, {"max_workers": 15}, 15, Bound.MAX),
     "S4-29 maximum of the HPA": (20, {"facts": {"max_workers": 15}}, 15, Bound.MAX),
     "the smaller maximum": (20, {"max_workers": 12, "facts": {"max_workers": 15}}, 12, Bound.MAX),
+    "a larger maximum of the HPA": (500, {"facts": {"max_workers": 600}}, 500, Bound.NONE),
+    "no known maximum": (500, {}, 100, Bound.MAX),
+    "a minimum above the maximum of an unknown one": (500, {"min_workers": 200}, 200, Bound.MAX),
     "a maximum of 0 is not known yet": (20, {"facts": {"max_workers": 0}}, 20, Bound.NONE),
     "S0-16 S4-29 partitions": (20, {"facts": {"partitions": 12}}, 12, Bound.PARTITIONS),
     "S4-36 partitions of workers with slots": (

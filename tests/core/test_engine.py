@@ -392,6 +392,12 @@ def test_a_fleet_that_left_the_configuration_gives_the_default_rules():
     assert last(steady(**BEHIND, fleet=7), RuleBook(by_workload={})).max_workers == 100
 
 
+def test_a_job_of_more_than_100_workers_keeps_them_below_the_maximum_of_its_hpa():
+    busy = steady(throughput=500_000, utilization_ratio=0.78, **counts(500), max_workers=600.0, partitions=2000.0)
+    found = last(busy, RuleBook(by_workload={}))
+    assert (found.required_workers, found.max_workers, found.bound) == (500, 600, Bound.NONE)
+
+
 def test_a_discovered_workload_survives_a_tick_without_rows():
     ticks = [*steady(**BEHIND, **dict.fromkeys(counts())), tick(75)]
     assert [d.reason for d in history(ticks, RuleBook(by_workload={}))][-2:] == [Reason.NO_WORKERS, Reason.STALE]

@@ -130,7 +130,8 @@ def test_an_unset_parameter_has_the_default_of_the_policy(policy, parameter, val
 
 
 def test_a_contradiction_drops_all_overrides_of_the_workload():
-    found, complaints = spread(min_workers=column(200, 3), quanta=column(2, 2))
+    book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(max_workers=100)))
+    found, complaints = spread(book, min_workers=column(200, 3), quanta=column(2, 2))
     assert complaints.keys() == {"n/a"}
     assert found.min_workers.tolist() == [1, 3]
     assert found.quanta.tolist() == [QUANTA.index("relative"), QUANTA.index("none")]
@@ -139,9 +140,9 @@ def test_a_contradiction_drops_all_overrides_of_the_workload():
 IGNORED = "all rules in its HPA's annotations are ignored: "
 COMPLAINTS = {
     "one that the configuration contradicts": (
-        {"min_workers": 200},
-        "expected min_workers <= max_workers, got min_workers = 200 (annotation) and max_workers = 100: no size is "
-        "allowed",
+        {"down_cpu_ratio": 0.95},
+        "expected down_cpu_ratio <= up_cpu_ratio, got down_cpu_ratio = 0.95 (annotation) and up_cpu_ratio = 0.9: the "
+        "same utilization would scale up and down",
     ),
     "two that contradict each other": (
         {"up_cpu_ratio": 0.5, "down_cpu_ratio": 0.6},
@@ -177,7 +178,8 @@ def test_a_refused_override_names_its_bound_or_its_contradiction(overrides, comp
     found, complaints = spread(**{name: column(nan, value) for name, value in overrides.items()})
     assert complaints == {"n/b": IGNORED + complaint}
     for name in overrides:
-        assert getattr(found, name).tolist() == [number_of(name, getattr(Rules(), name))] * 2
+        default = number_of(name, getattr(Rules(), name))
+        assert np.array_equal(getattr(found, name), column(default, default), equal_nan=True)
 
 
 FAULTS = {
@@ -201,7 +203,8 @@ FAULTS = {
 
 @pytest.mark.parametrize(("faults", "seen", "own"), FAULTS.values(), ids=FAULTS)
 def test_a_refused_override_follows_the_other_faults(faults, seen, own):
-    now = job(**counts() | flow(75) | seen | {"rule.min_workers": 200, "max_workers": 50})
+    hpa = {"rule.min_workers": 200, "rule.max_workers": 100, "max_workers": 50}
+    now = job(**counts() | flow(75) | seen | hpa)
     fault = last([*steady(), tick(75, now, faults=faults)]).fault
     before, _, complaint = fault.partition(IGNORED)
     assert before.removesuffix("; ") == own

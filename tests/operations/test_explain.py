@@ -168,6 +168,7 @@ def test_an_end_of_the_range_names_its_origin(signals, rules, range_, by):
 def test_a_maximum_of_the_hpa_is_named_as_such():
     assert "at most 12: not above the HPA's maxReplicas" in section(growing({"max_workers": 12}), "Bounds")
     assert "at most 12: not above max_workers" in section(growing(max_workers=12), "Bounds")
+    assert "1 to 100  min_workers to the default maximum" in section(growing({"partitions": 720.0}), "shop/orders")
 
 
 def test_the_maximum_of_a_target_that_a_gate_holds_is_not_that_of_the_partitions():
