@@ -40,7 +40,8 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     moved = np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
     fast = state.fast
     if moved.any():
-        index = [workloads.index(workload) for workload, _ in stages]
+        place = {workload: number for number, workload in enumerate(workloads)}
+        index = [place[workload] for workload, _ in stages]
         fast = move_points(fast, moved[index], before.partitions[index], now.partitions[index])
     fewer = now.partitions < before.partitions
     fell = fewer & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)

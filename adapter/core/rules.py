@@ -285,9 +285,7 @@ class Rules:
     )
 
     pause_up_until_s: float = _setting(0.0, "Unix seconds until which scale-ups are paused; from `pause`", hidden=True)
-    pause_down_until_s: float = _setting(
-        0.0, "Unix seconds until which scale-downs are paused; from `pause`", hidden=True
-    )
+    pause_down_until_s: float = _setting(0.0, "the same for scale-downs", hidden=True)
     # S4-30.
     failover: bool = _setting(False, "no scale-down while traffic of another region may come back", hidden=True)
     excluded: tuple[Period, ...] = _setting((), "times without decisions; from `excluded_periods`", hidden=True)

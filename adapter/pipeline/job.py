@@ -45,7 +45,7 @@ class RestartPolicy:
     stalled_after_s: float = 90.0  # measured on a loaded machine: a start of 20 s and a first tick of 31 s
     starts: int = 3  # then the process is dead; it has 90 + 180 + 360 s for its first tick
     # Until then, a clock may be corrected, or a machine may have memory again.
-    stream_is_lost_after_s: float = 300.0
+    stream_is_lost_after_s: float = 120.0
 
     def stall_limit_s(self, tick_s: float, failed_starts: int) -> float:
         """The limit for the next tick. It doubles with each start without a tick, because the machine may be slow."""
