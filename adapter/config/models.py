@@ -161,7 +161,8 @@ class Timing(Model):
         default=300,
         ge=0,
         le=86_400,
-        description="Seconds of past samples that the first batch reads: five rate windows.",
+        description="Seconds of past samples that a new state is learned from. Each batch of most_ticks takes a tick: "
+        "6 h of ticks of 15 s take 19 min.",
     )
     most_ticks: int = Field(
         default=20, ge=1, le=10_000, description="Most missed ticks in one batch; 20 of 15 s are 300 s."
