@@ -115,13 +115,14 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     if not (np.isfinite(restarts) & (restarts != was.restarts)).any():
         return state
     rescaled_s = _rescaled_at_s(state.fast, rules)
-    planned = samples.at_s - rescaled_s < settle_s(rules) + rules.rate_window_s + rules.worker_start_s
-    planned |= rescaled_s > seen_at_s
+    clean_s = settle_s(rules) + rules.rate_window_s
+    planned = (samples.at_s - rescaled_s < clean_s + rules.worker_start_s) | (rescaled_s > seen_at_s)
     # Restarts during a long gap of the counter may be old.
     watched = samples.at_s - seen_at_s <= rules.error_after_s
     failed = (restarts > was.restarts) & ~planned & watched
-    recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
-    total = np.where(recent, was.failures, 0.0) + restarts - was.restarts
+    few, added = _few_moved(state.fast, was.failed_at_s, samples.at_s, rules)
+    recent = samples.at_s - was.failed_at_s <= np.where(few, clean_s, rules.failures_window_s)
+    total = np.where(recent, was.failures, 0.0) + np.where(few, added, restarts - was.restarts)
     history = replace(
         was,
         # After a fall, the next count is only a new start: the fall may have been a missing pod.
@@ -130,6 +131,17 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
     )
     return replace(state, slow=replace(state.slow, history=history))
+
+
+def _few_moved(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleColumns) -> tuple[Mask, Mask]:
+    """Whether a few workers were lost or came back just now, as with spot nodes, and whether to count a restart.
+
+    All restarts of one loss are one failure, which counts with others only while the rates between them are not clean.
+    So a pod that crashes in a loop holds the target, and nodes that are lost now and then do not.
+    """
+    few = at_s - fast.few_moved_at_s < settle_s(rules) + rules.rate_window_s
+    missing = np.fmin(fast.counts.ready_workers, fast.counts.workers) < fast.counts.spec_workers
+    return few, missing & ~(failed_at_s >= fast.few_moved_at_s)
 
 
 def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:
@@ -237,6 +249,9 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     many = ~few & (np.abs(now.ready_workers - was.ready_workers) > FEW_RATIO * was.ready_workers)
     disturbing = many & ~_flaps(fast, now, samples.at_s)
     lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
+    available, former = (np.fmin(each.ready_workers, each.workers) for each in (now, was))
+    least, spec = np.minimum(available, former), now.spec_workers
+    few_moved = ~rescaled & (available != former) & (least < spec) & (least >= (1 - FEW_RATIO) * spec)
     changed = rescaled | ((np.abs(now.workers - was.workers) > 0) & ~extra) | disturbing
     # A change of the existing workers may be a crash, which must not lower the target.
     adopted = rescaled & ~unspecified & ~_towards_target(fast, now.spec_workers)
@@ -249,6 +264,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
         workers_seen_at_s=np.where(seen, samples.at_s, fast.workers_seen_at_s),
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         lost_at_s=np.where(lost, samples.at_s, fast.lost_at_s),
+        few_moved_at_s=np.where(few_moved, samples.at_s, fast.few_moved_at_s),
         spec_changed_at_s=np.where(first | rescaled, samples.at_s, fast.spec_changed_at_s),
         spec_raised_at_s=np.where(raised, samples.at_s, fast.spec_raised_at_s),
         all_ready_at_s=np.where(now.ready_workers >= now.spec_workers, samples.at_s, fast.all_ready_at_s),

@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 25  # raise it whenever layout() changes
+VERSION = 26  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -77,7 +77,7 @@ class WorkloadHistory:
     """Failures and scale-downs of each workload."""
 
     restarts: Array  # the counter, as last seen; unknown after a fall
-    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before
+    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before; lost nodes excepted
     failed_at_s: Array  # the last of them
     budget_s: Array  # pause that scale-downs may still cost, as of budget_at_s; NaN before the first one
     budget_at_s: Array
@@ -119,6 +119,7 @@ class Fast:
     workers_seen_at_s: Array = field(metadata=_by("workload"))
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed, flaps excepted
     lost_at_s: Array = field(metadata=_by("workload"))  # ready workers were last lost, likewise
+    few_moved_at_s: Array = field(metadata=_by("workload"))  # a few workers were last lost or back, rescales excepted
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas, if unknown the workers, last changed
     spec_raised_at_s: Array = field(metadata=_by("workload"))  # the same last rose
@@ -261,8 +262,7 @@ def decode(version: int, fast: bytes, slow: bytes) -> State:
         raise ValueError(f"state of version {version}, expected {VERSION}")
     try:
         texts, arrays = _unpack(slow)
-        named = {name: tuple(texts[name]) for name in _NAMES}
-        named["stages"] = tuple((workload, stage) for workload, stage in texts["stages"])
+        named = {name: tuple(texts[name]) for name in _NAMES} | {"stages": tuple(map(tuple, texts["stages"]))}
         return State(fast=_read(Fast, _unpack(fast)[1]), slow=_read(Slow, arrays, "", **named))
     except (KeyError, TypeError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged state: {error}") from error

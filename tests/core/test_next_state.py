@@ -422,6 +422,28 @@ def test_failures_that_make_workers_unready_are_counted(lost, down_s):
     assert {d.reason for d in found if d.at_s >= 1500} == {Reason.FAILURES}
 
 
+@pytest.mark.parametrize(
+    ("lost", "every_s", "at_return", "reason"),
+    [
+        pytest.param(1, 390, 0, Reason.HOLD, id="a node now and then"),
+        pytest.param(1, 390, 1, Reason.HOLD, id="the job restarts again when the worker is back"),
+        pytest.param(11, 390, 0, Reason.FAILURES, id="more than a tenth of the workers"),
+        pytest.param(1, 75, 0, Reason.FAILURES, id="a pod that crashes in a loop"),
+        pytest.param(0, 390, 0, Reason.FAILURES, id="all workers stay"),
+    ],
+)
+def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(lost, every_s, at_return, reason):
+    def seen(at_s):
+        turn, since_s = divmod(at_s - 600, every_s)
+        is_lost = at_s >= 600 and since_s < 60
+        restarts = 0.0 if at_s < 600 else turn + 1 + at_return * (turn + (since_s >= 60))
+        found = counts(100, ready_workers=100.0 - lost * is_lost)
+        return tick(at_s, job(**found, **flow(at_s), restarts=float(restarts), utilization_ratio=0.9))
+
+    found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)], book(max_workers=200, quanta="none"))
+    assert found[-1].reason == reason
+
+
 def test_the_restarts_with_each_node_that_comes_late_are_no_failures():
     """The desired workers rise to 30, and nodes come after in_flight_timeout_s. The job restarts with those of each."""
 
