@@ -284,8 +284,8 @@ class Rules:
         None, "workers removed in one decision, at most", ge=1, le=_MOST_WORKERS
     )
 
-    pause_up_until_s: float = _setting(0.0, "Unix seconds until which scale-ups are paused; from `pause`", hidden=True)
-    pause_down_until_s: float = _setting(0.0, "the same for scale-downs", hidden=True)
+    pause_up_until_s: float = _setting(0.0, "Unix seconds until which scale-ups pause; from `pause`", hidden=True)
+    pause_down_until_s: float = _setting(0.0, "Unix seconds until which scale-downs pause; from `pause`", hidden=True)
     # S4-30.
     failover: bool = _setting(False, "no scale-down while traffic of another region may come back", hidden=True)
     excluded: tuple[Period, ...] = _setting((), "times without decisions; from `excluded_periods`", hidden=True)

@@ -86,7 +86,7 @@ workloads:
       min_workers: 200
   - name: orders
     read: []
-rules: {stale_after_s: 10, tolerance_ratio: 2}
+rules: {stale_after_s: 10, tolerance_ratio: 2, max_workers: 100}
 """
     faults = faults_of(text)
 

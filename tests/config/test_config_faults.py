@@ -571,7 +571,7 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
         pytest.param(
             workload("rules: {stale_after_s: 200}"),
             "workloads[0].rules.stale_after_s: expected stale_after_s <= error_after_s, "
-            "got stale_after_s = 200 and error_after_s = 180.0 (default): worker counts would expire before",
+            "got stale_after_s = 200.0 and error_after_s = 180.0 (default): worker counts would expire before",
             id="an own value over a default",
         ),
         pytest.param(
