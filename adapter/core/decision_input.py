@@ -16,7 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import fullest_load
+from adapter.core.relayed_load import fullest_load, relayed_workers
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
@@ -84,7 +84,7 @@ class DecisionInput:
 
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
-    range_ = limits(tick.rules, tick.facts)
+    range_ = limits(tick.rules, tick.facts, relayed_workers(tick), tick.current_workers)
     paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,

@@ -21,10 +21,11 @@ class Range:
     allowed: Array  # `most` without the partitions
     by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
+    relayed: Array  # workers that later stages need, see relayed_load.relayed_workers
     by_default: Mask  # `allowed` is the maximum of a workload whose maximum is unknown
 
 
-def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
+def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Array) -> Range:
     """The range that rules, HPA, partitions (S0-16, S4-29) and memory (S4-35) leave; an unknown limit does not apply.
 
     Without any known maximum, the default one applies. The maximum wins over every minimum.
@@ -32,7 +33,7 @@ def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
     partitions = at_least_one(facts.partitions)
     known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
     allowed = first_known(known, np.maximum(rules.min_workers, MAX_WORKERS_IF_UNKNOWN))
-    fed = whole(partitions / rules.slots_per_worker)
+    fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed, current)
     most = np.fmin(allowed, fed)
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
     least = np.minimum(np.fmax(floor, fewest_workers(partitions, rules.max_partitions_per_worker)), most)
@@ -42,8 +43,19 @@ def limits(rules: RuleColumns, facts: WorkloadFacts) -> Range:
         allowed=allowed,
         by_partitions=fed <= allowed,
         by_memory=least > floor,
+        relayed=relayed,
         by_default=np.isnan(known),
     )
+
+
+def _fed_workers(by_partitions: Array, relayed: Array, current: Array) -> Array:
+    """The workers that can get input, NaN for any number.
+
+    Later stages get theirs from the whole job. The partitions do not limit a job whose later stages need more workers,
+    and do not take workers from a job with later stages, because their load changes and is unknown during a stop.
+    """
+    fed = np.where((relayed >= 0) & (current > by_partitions), current, by_partitions)
+    return np.where(relayed > by_partitions, np.nan, fed)
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

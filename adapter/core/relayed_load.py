@@ -54,6 +54,18 @@ def fullest_load(tick: Tick) -> Array:
     return tick.largest(load)[tick.workload_index]
 
 
+def relayed_workers(tick: Tick) -> Array:
+    """Workers that the stages without a backlog of their own need for the input, shape (workloads,).
+
+    0 while their load is unknown, NaN without such stages.
+    """
+    if tick.plain:
+        return np.full(len(tick.workers), np.nan)
+    later = ~tick.sized & np.isfinite(tick.signals.throughput_records_per_s)
+    needed = whole(required_parallelism(tick) / tick.stage_rules.slots_per_worker)
+    return tick.largest(np.where(later, np.nan_to_num(needed), np.nan))
+
+
 def relays_at_capacity(tick: Tick) -> Mask:
     """Whether a later stage of a warm workload is full, so that the throughput of its sources is its capacity."""
     full: Mask = (fullest_load(tick) > tick.stage_rules.high_utilization_ratio) & (tick.warm_age_s >= 0)

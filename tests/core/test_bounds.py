@@ -29,10 +29,16 @@ def after_bounds(wanted, current=10, active=(), facts=None, workers=None, **rule
     active = (active,) if isinstance(active, str) else active
     inputs = bound_inputs(*active, **(workers or {}))
     size, bound = apply_bounds(
-        column(wanted), column(current), columns, limits(columns, workload_facts(**facts or {})), inputs
+        column(wanted),
+        column(current),
+        columns,
+        limits(columns, workload_facts(**facts or {}), column((workers or {}).get("relayed", nan)), column(current)),
+        inputs,
     )
     return size[0], BOUNDS[bound[0]]
 
+
+FED = {"facts": {"partitions": 12}}
 
 # wanted, changes -> size, bound
 RANGES = {
@@ -51,6 +57,27 @@ RANGES = {
         13,
         Bound.PARTITIONS,
     ),
+    "later stages that need no more than the partitions feed": (
+        20,
+        FED | {"workers": {"relayed": 12}},
+        12,
+        Bound.PARTITIONS,
+    ),
+    "later stages that need more": (20, FED | {"workers": {"relayed": 13}}, 20, Bound.NONE),
+    "later stages that need more than the maximum": (
+        99,
+        FED | {"workers": {"relayed": 13}, "max_workers": 30},
+        30,
+        Bound.MAX,
+    ),
+    "later stages with fewer partitions than workers": (
+        20,
+        FED | {"workers": {"relayed": 0}, "current": 16},
+        16,
+        Bound.PARTITIONS,
+    ),
+    "a job without later stages with fewer partitions than workers": (20, FED | {"current": 16}, 12, Bound.PARTITIONS),
+    "later stages without known partitions": (20, {"workers": {"relayed": 3}}, 20, Bound.NONE),
     "partitions above the maximum": (20, {"max_workers": 15, "facts": {"partitions": 64}}, 15, Bound.MAX),
     "partitions equal to the maximum": (20, {"max_workers": 15, "facts": {"partitions": 15}}, 15, Bound.PARTITIONS),
     "partitions 0 are not known yet": (20, {"facts": {"partitions": 0}}, 20, Bound.NONE),
@@ -202,7 +229,9 @@ def test_each_bound_limits_the_size_and_is_named(wanted, changes, size, bound):
 
 def test_every_bound_has_an_example_and_a_place_in_the_table():
     columns = rule_columns()
-    cuts = table(column(10), column(10), columns, limits(columns, workload_facts()), bound_inputs())
+    cuts = table(
+        column(10), column(10), columns, limits(columns, workload_facts(), column(nan), column(10)), bound_inputs()
+    )
     assert {bound for *_, bound in CUTS.values()} == set(Bound)
     assert [one.name for one in cuts] == [bound for bound in Bound if bound is not Bound.NONE]
 
@@ -281,6 +310,7 @@ def test_each_workload_has_its_own_limits():
     columns = replace(rule_columns(2), max_workers=column(5, 50))
     facts = joined([workload_facts(), workload_facts()])
     free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in LIMITS}
-    size, which = apply_bounds(column(20, 20), column(10, 10), columns, limits(columns, facts), BoundInputs(**free))
+    range_ = limits(columns, facts, column(nan, nan), column(10, 10))
+    size, which = apply_bounds(column(20, 20), column(10, 10), columns, range_, BoundInputs(**free))
     assert size.tolist() == [5, 20]
     assert [BOUNDS[number] for number in which] == [Bound.MAX, Bound.NONE]

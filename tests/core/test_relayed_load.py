@@ -16,12 +16,15 @@ from adapter.core.state import EMPTY
 PLAIN = {"policy": "drain", "rescale_pause_s": 0.0, "warm_up_s": 0.0, "worker_start_s": 0.0, "scaling_exponent": 1.0}
 
 
-def ticks(until_s=240, source=None, **later):
+def ticks(until_s=240, source=None, partitions=None, **later):
     """Ticks of a source that is never behind, and of a later stage that reports no backlog."""
     return [
         tick(
             at_s,
-            job(stage="Source", **counts(10) | flow(at_s, **{"throughput": 1000} | (source or {}))),
+            job(
+                stage="Source",
+                **counts(10) | flow(at_s, **{"throughput": 1000} | (source or {})) | {"partitions": partitions},
+            ),
             job(stage="Map", **{"throughput_records_per_s": 700, "utilization_ratio": 1.0} | later),
         )
         for at_s in range(0, until_s + 1, TICK_S)
@@ -72,6 +75,22 @@ def test_a_source_that_falls_behind_adds_what_arrives():
     found = last(ticks(source=behind), book(**PLAIN))
     assert found.relayed_load_ratio == pytest.approx(1000 / 700, rel=0.01)
     assert found.required_workers >= 18
+
+
+@pytest.mark.parametrize(
+    ("later", "partitions", "size", "bound"),
+    [
+        pytest.param({}, 10, 29, Bound.NONE, id="full, so that it needs more"),
+        pytest.param({"utilization_ratio": 0.2}, 10, 10, Bound.PARTITIONS, id="idle: the source limits the job"),
+        pytest.param({"utilization_ratio": 0.2}, 4, 10, Bound.PARTITIONS, id="idle, with more workers than partitions"),
+        pytest.param({"utilization_ratio": None}, 4, 10, Bound.PARTITIONS, id="of unknown load"),
+        pytest.param({"throughput_records_per_s": None}, 4, 4, Bound.PARTITIONS, id="never seen to process records"),
+    ],
+)
+def test_the_partitions_limit_the_source_and_no_later_stage_that_needs_more(later, partitions, size, bound):
+    behind = {"growth": 300, "backlog": 20_000}
+    found = last(ticks(source=behind, partitions=partitions, **later), book(**PLAIN))
+    assert (found.required_workers, found.bound) == (size, bound)
 
 
 def test_the_fullest_of_several_stages_counts():
