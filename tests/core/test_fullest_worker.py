@@ -106,8 +106,8 @@ def learned(*records, minutes=0, partitions=25, backlog=0, hottest=None):
     [
         pytest.param((*QUIET, *range(1300, 1400, 10)), {}, 0.96, id="35 s behind at 80 % of all: 96 % of the fullest"),
         pytest.param((*QUIET, *range(1100, 1200, 10)), {}, nan, id="30 s behind is in time"),
-        pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 11_000}, 0.96, id="the others are 9.7 s behind"),
-        pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 12_000}, nan, id="the others are 10.6 s behind"),
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 16_000}, 0.96, id="the others are 14.2 s behind"),
+        pytest.param((*QUIET, *range(1300, 1400, 10)), {"backlog": 18_000}, nan, id="the others are 16.1 s behind"),
         pytest.param((*QUIET, *range(2600, 2700, 10)), {"hottest": 2}, 0.96, id="35 s at twice the mean rate"),
         pytest.param((*QUIET, *range(2200, 2300, 10)), {"hottest": 2}, nan, id="30 s at twice the mean rate"),
         pytest.param((*QUIET, *range(1400, 1300, -10)), {}, nan, id="it catches up"),
