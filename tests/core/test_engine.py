@@ -379,7 +379,7 @@ def test_s4_29_a_step_starts_at_the_desired_workers():
 
 def test_a_discovered_workload_has_the_rules_of_its_fleet():
     rules = RuleBook(by_workload={}, by_fleet=(Rules(max_workers=50), Rules(max_workers=17, cooldown_up_s=0.0)))
-    found = last(steady(**BEHIND, fleet=1), rules)
+    found = last(steady(**BEHIND | {"backlog": 40_000}, fleet=1), rules)
     assert (found.fleet, found.required_workers, found.bound) == (1, 17, Bound.MAX)
 
 
