@@ -12,7 +12,7 @@ _LEAST_WINDOWS = 1.5  # of known backlogs; the points are of two
 
 
 def contradicting_input(tick: Tick) -> dict[str, str]:
-    """A sentence for each workload with a stage whose input is neither processed nor waits, for over a rate window."""
+    """Report each workload whose input exceeds throughput and backlog growth for more than a rate window."""
     fast, rates, window_s = tick.state.fast, tick.rates, tick.stage_rules.rate_window_s
     arriving, passing = rates.input_rate_records_per_s, rates.throughput_records_per_s
     grown = first_known(*fast.backlog[::-1]) - np.fmin.reduce(fast.backlog, axis=0)

@@ -22,7 +22,7 @@ class Range:
     by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
     relayed: Array  # workers that later stages need, see relayed_load.relayed_workers
-    by_default: Mask  # `allowed` is the maximum of a workload whose maximum is unknown
+    by_default: Mask  # no maximum is known, so `allowed` is the default one
 
 
 def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Array) -> Range:
