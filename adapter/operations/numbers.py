@@ -80,7 +80,12 @@ def signals(recorded: RecordedDecision) -> TextSection:
     seen = f"last sample {ago(decision.sample_age_s)}, workers counted {ago(decision.workers_age_s)}"
     values = {name: getattr(decision, name) for name in _SIGNALS}
     values |= {name: value for name in _OF_ENGINES if (value := getattr(decision, name)) is not None}
-    rows = [Row(name=title(name), value=with_unit(name, value)) for name, value in values.items() if value is not None]
+    notes = {"backlog_time_s": f"less than {time_text(recorded.rule('short_backlog_time_s'))} counts as none"}
+    rows = [
+        Row(name=title(name), value=with_unit(name, value), note=notes.get(name, ""))
+        for name, value in values.items()
+        if value is not None
+    ]
     silent = ", ".join(title(name) for name, value in values.items() if value is None)
     return TextSection(f"Signals ({seen})", (*rows, *([Row(name=UNKNOWN, note=silent)] if silent else [])))
 
@@ -120,9 +125,10 @@ def terms(recorded: RecordedDecision) -> TextSection:
 
 
 def rules(recorded: RecordedDecision) -> TextSection:
-    """The parameters that are not the policy's defaults. Those that follow from rescales have rows of their own."""
+    """The parameters that are not the policy's defaults. Those that are measured have rows of their own."""
     defaults, rows = _defaults(recorded), []
-    measured = {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
+    measured = {"short_backlog_time_s"}  # the time between two ticks may lengthen it
+    measured |= {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
     measured |= {"backlog_time_target_s"} if recorded.rule("measures_target") == 1 else set()
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
