@@ -21,9 +21,9 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import MESSAGE_TYPE, SNAPSHOT_PATH, TokenFile
 from adapter.serving.telemetry import Telemetry
 
-# A server without a snapshot waits this long for the first pull. Then it is ready without one: discovery must answer
-# even while the pipeline is down, or namespaces cannot be deleted.
-FIRST_SNAPSHOT_S = 10.0
+# A server without a snapshot waits this long, so that an upgrade that also restarts the pipeline keeps the old servers,
+# which have numbers. Then it is ready without one: namespaces cannot be deleted while no server answers discovery.
+FIRST_SNAPSHOT_S = 120.0
 OPENAPI = files("adapter.serving").joinpath("openapi.json")
 
 

@@ -311,7 +311,9 @@ def test_without_a_snapshot_a_server_becomes_ready_after_a_while() -> None:
     readiness = Readiness(lambda: False, clock=lambda: now_s[0])
     app = app_of(readiness=readiness)
     assert get(app, "/readyz/first-snapshot").status_code == 500
-    now_s[0] = 10.0
+    now_s[0] = 119.0
+    assert get(app, "/readyz").status_code == 500
+    now_s[0] = 120.0
     assert get(app, "/readyz").status_code == 200
 
 
