@@ -156,7 +156,8 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         backlog_time_s=signals.due_backlog_time_s,
         lowest_backlog_time_s=signals.lowest_backlog_time_s,
         utilization_ratio=_hottest(tick)[workload_index],
-        relayed_load_ratio=fullest_load(tick),
+        # Only once the rate window shows whether the last scale-up was effective.
+        relayed_load_ratio=np.where(tick.warm_age_s < tick.stage_rules.rate_window_s, np.nan, fullest_load(tick)),
         partition_behind_s=partition_behind_s(tick),
         fullest_ratio=slow.fullest_ratio,
         bottleneck=~(tick.now.backpressured_ratio > _HELD_BACK),

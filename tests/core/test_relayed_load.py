@@ -148,9 +148,10 @@ def test_slots_multiply_the_subtasks():
     assert last(ticks(), book(**PLAIN, slots_per_worker=2)).required_parallelism == 25  # 10 * 2 * 1.0 / 0.8
 
 
-def test_scale_ups_that_leave_the_stage_full_are_blocked():
+@pytest.mark.parametrize("own", [PLAIN, {"policy": "drain"}], ids=["without a warm-up", "with the defaults"])
+def test_scale_ups_that_leave_the_stage_full_are_blocked(own):
     """A sink that the later stage waits for, so that it stays full at any size."""
-    rules, state, workers, bounds = book(**PLAIN, ineffective_block_s=1800.0, max_workers=100), EMPTY, 10.0, []
+    rules, state, workers, bounds = book(**own, ineffective_block_s=1800.0, max_workers=100), EMPTY, 10.0, []
     for at_s in range(0, 1801, TICK_S):
         later = job(stage="Map", throughput_records_per_s=1000, utilization_ratio=1.0)
         seen = tick(at_s, job(stage="Source", **counts(workers) | flow(at_s)), later)
