@@ -16,7 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import fullest_load, relayed_workers
+from adapter.core.relayed_load import HELD_BACK, fullest_load, is_held_back, relayed_workers
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
@@ -27,7 +27,6 @@ from adapter.core.window_rates import input_rise
 Pauses = tuple[Mask, Mask]  # of scale-ups and of scale-downs
 # After a scale-up: the capacity of the larger size is less certain, and another rescale is another pause.
 _EXCESS_RATIO = 1.25
-_HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +159,8 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         relayed_load_ratio=np.where(tick.warm_age_s < tick.stage_rules.rate_window_s, np.nan, fullest_load(tick)),
         partition_behind_s=partition_behind_s(tick),
         fullest_ratio=slow.fullest_ratio,
-        bottleneck=~(tick.now.backpressured_ratio > _HELD_BACK),
+        bottleneck=~(tick.now.backpressured_ratio > HELD_BACK),
+        held_back=is_held_back(tick),
         saturated=tick.saturated,
         level=tick.level,
         fit=slow.fit,

@@ -9,6 +9,8 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import is_processing
 
+HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
+
 
 def stage_load(tick: Tick) -> Array:
     """Input / true rate of each stage, shape (stages,); NaN unknown.
@@ -64,6 +66,18 @@ def relayed_workers(tick: Tick) -> Array:
     later = ~tick.sized & np.isfinite(tick.signals.throughput_records_per_s)
     needed = whole(required_parallelism(tick) / tick.stage_rules.slots_per_worker)
     return tick.largest(np.where(later, np.nan_to_num(needed), np.nan))
+
+
+def is_held_back(tick: Tick) -> Mask:
+    """Whether one full subtask of a later stage holds back the sources, shape (stages,).
+
+    Uneven keys fill one subtask long before the mean is full, and the connector may not count the records that wait.
+    """
+    now, later = tick.now, ~tick.sized
+    sources = tick.largest(np.where(later, np.nan, now.backpressured_ratio))[tick.workload_index]
+    busiest = tick.largest(np.where(later, now.busiest_subtask_ratio, np.nan))[tick.workload_index]
+    held_back: Mask = (sources > HELD_BACK) & (busiest > tick.stage_rules.high_utilization_ratio)
+    return held_back
 
 
 def relays_at_capacity(tick: Tick) -> Mask:

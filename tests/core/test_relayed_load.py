@@ -16,14 +16,14 @@ from adapter.core.state import EMPTY
 PLAIN = {"policy": "drain", "rescale_pause_s": 0.0, "warm_up_s": 0.0, "worker_start_s": 0.0, "scaling_exponent": 1.0}
 
 
-def ticks(until_s=240, source=None, partitions=None, **later):
+def ticks(until_s=240, source=None, more=None, **later):
     """Ticks of a source that is never behind, and of a later stage that reports no backlog."""
     return [
         tick(
             at_s,
             job(
                 stage="Source",
-                **counts(10) | flow(at_s, **{"throughput": 1000} | (source or {})) | {"partitions": partitions},
+                **counts(10) | flow(at_s, **{"throughput": 1000} | (source or {})) | (more or {}),
             ),
             job(stage="Map", **{"throughput_records_per_s": 700, "utilization_ratio": 1.0} | later),
         )
@@ -44,6 +44,24 @@ def ticks(until_s=240, source=None, partitions=None, **later):
 )
 def test_a_full_stage_without_a_backlog_raises_the_size(later, size):
     assert last(ticks(**later), book(**PLAIN)).required_workers == size
+
+
+@pytest.mark.parametrize(
+    ("backpressured", "busiest", "reason"),
+    [
+        pytest.param(0.8, 1.0, Reason.HOLD, id="a full subtask holds back the source"),
+        pytest.param(0.8, 0.9, Reason.DOWN, id="no subtask is full"),
+        pytest.param(0.4, 1.0, Reason.DOWN, id="the source is not held back"),
+        pytest.param(None, 1.0, Reason.DOWN, id="backpressure is unknown"),
+        pytest.param(0.8, None, Reason.DOWN, id="the busiest subtask is unknown"),
+    ],
+)
+def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(backpressured, busiest, reason):
+    """The mean of the later stage seems to have room, and the connector counts no waiting records."""
+    held, later = {"backpressured_ratio": backpressured}, {"utilization_ratio": 0.5, "busiest_subtask_ratio": busiest}
+    found = last(ticks(until_s=900, more=held, **later), book(**PLAIN))
+    assert found.reason is reason
+    assert ("no scale-down while one full subtask holds back the sources" in sentence(found)) == (reason is Reason.HOLD)
 
 
 def test_the_sentence_names_the_load_of_the_later_stage():
@@ -89,7 +107,7 @@ def test_a_source_that_falls_behind_adds_what_arrives():
 )
 def test_the_partitions_limit_the_source_and_no_later_stage_that_needs_more(later, partitions, size, bound):
     behind = {"growth": 300, "backlog": 20_000}
-    found = last(ticks(source=behind, partitions=partitions, **later), book(**PLAIN))
+    found = last(ticks(source=behind, more={"partitions": partitions}, **later), book(**PLAIN))
     assert (found.required_workers, found.bound) == (size, bound)
 
 

@@ -94,7 +94,7 @@ def _capacity(policy_input: PolicyInput) -> _Capacity:
 
 def _is_calm(policy_input: PolicyInput) -> Mask:
     """Whether the job keeps pace without a backlog, so that fewer workers may be enough."""
-    return _has_no_backlog(policy_input) & keeps_pace(policy_input)
+    return _has_no_backlog(policy_input) & keeps_pace(policy_input) & ~policy_input.held_back
 
 
 def _has_no_backlog(policy_input: PolicyInput) -> Mask:
@@ -282,6 +282,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         calm=_is_calm(policy_input).astype(np.float64),
         in_step=((other > policy_input.workers) & is_in_step(policy_input, highest)).astype(np.float64),
         full_stage=is_full(policy_input).astype(np.float64),
+        held_back=policy_input.held_back.astype(np.float64),
         expected_times=np.where(times > 1, times, np.nan),
         blocking_rise_records_per_s=np.where(blocks, expected_rise(policy_input), np.nan),
     )
