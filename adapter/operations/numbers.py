@@ -80,7 +80,8 @@ def signals(recorded: RecordedDecision) -> TextSection:
     seen = f"last sample {ago(decision.sample_age_s)}, workers counted {ago(decision.workers_age_s)}"
     values = {name: getattr(decision, name) for name in _SIGNALS}
     values |= {name: value for name in _OF_ENGINES if (value := getattr(decision, name)) is not None}
-    notes = {"backlog_time_s": f"less than {time_text(recorded.rule('short_backlog_time_s'))} counts as none"}
+    short = f"less than {time_text(recorded.rule('short_backlog_time_s'))} counts as none"
+    notes = {"backlog_time_s": short} if policy_of(decision.policy).waits_until_warm else {}
     rows = [
         Row(name=title(name), value=with_unit(name, value), note=notes.get(name, ""))
         for name, value in values.items()
@@ -127,9 +128,10 @@ def terms(recorded: RecordedDecision) -> TextSection:
 def rules(recorded: RecordedDecision) -> TextSection:
     """The parameters that are not the policy's defaults. Those that are measured have rows of their own."""
     defaults, rows = _defaults(recorded), []
-    measured = {"short_backlog_time_s"}  # the time between two ticks may lengthen it
-    measured |= {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
+    measured = {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
     measured |= {"backlog_time_target_s"} if recorded.rule("measures_target") == 1 else set()
+    # The time between two ticks may lengthen it.
+    measured |= {"short_backlog_time_s"} if policy_of(recorded.decision.policy).waits_until_warm else set()
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
         if now != default and name not in measured:

@@ -134,6 +134,20 @@ def test_a_rule_that_is_not_the_default_is_shown_with_its_whole_meaning():
     assert f"warm_up_s 60, default 120 {MEANINGS['warm_up_s']}" in " ".join(" ".join(shown).split())
 
 
+@pytest.mark.parametrize(
+    ("policy", "row"),
+    [
+        ("drain", "  backlog time         125 s       less than 15 s counts as none"),  # the time between two ticks
+        ("dataflow", "  backlog time         125 s"),
+    ],
+)
+def test_a_backlog_that_counts_as_none_is_shown_where_the_ticks_lengthen_it(policy, row):
+    record = growing(policy=policy)
+    assert row in section(record, "Signals").splitlines()
+    assert "short_backlog_time_s" not in "\n".join(lines(explain(record)))
+    assert "less than 45 s counts as none" in section(growing(short_backlog_time_s=45.0), "Signals")
+
+
 def test_a_cost_that_the_policy_measures_is_no_rule():
     record = "\n".join(lines(explain(growing(rescale_pause_s=20.0, max_workers=12))))
     assert "default 30" not in record
