@@ -24,17 +24,18 @@ def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
     """The state without the points before a gap that ends, and with the last ticks that may repeat one of them.
 
     The points before the gap stay if the counters have risen by too much for a repetition, or stood still before, too.
+    Those of the input stay if its own counter has: it rises on while the job itself is down.
     """
     loaded, ends = has_load(now), has_load(now) & _ends(fast, rules)
     counters = [getattr(fast, name) for name in _COUNTERS]
     returned = np.array([ends & _was_missing(counter) & np.isfinite(counter[-1]) for counter in counters])
     rests, rose = np.array([_comparison(counter) for counter in counters]).swapaxes(0, 1)
     trusted = returned & (rests | rose)
-    dropped = ends & ~(trusted.any(axis=0) & (trusted == returned).all(axis=0))
+    kept = trusted.any(axis=0) & (trusted == returned).all(axis=0)
     points: dict[str, Any] = {}
     for name in _POINTS:
-        values = getattr(fast, name)
-        old = (fast.at_s < fast.at_s[-1])[:, None] & dropped & _was_missing(values)
+        values, stay = getattr(fast, name), kept | trusted[1] if name == "appended" else kept
+        old = (fast.at_s < fast.at_s[-1])[:, None] & ends & ~stay & _was_missing(values)
         points[name] = np.where(old, np.nan, values)
     # The counters of a stage may be of two exporters, which are not scraped at the same time.
     for name, back, progress in zip(_COUNTERS, returned, rose, strict=True):

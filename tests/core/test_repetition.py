@@ -81,3 +81,14 @@ def test_a_source_that_is_read_at_some_ticks_only_has_no_gaps_between_them(tick_
     found = history(ticks, book(**RULES, stale_after_s=4.0 * tick_s, error_after_s=400.0))
     assert {round(d.throughput_records_per_s) for d in found[8:]} == {1000}
     assert {d.reason.name for d in found[42::every]} <= {"HOLD", "DOWN"}
+
+
+def test_the_input_during_a_pause_of_the_job_counts_as_soon_as_it_is_back():
+    """The job and all its samples are away for 75 s, in which its input doubles. Its own counter has stood still."""
+    ticks = []
+    for at_s in range(0, 1020, 15):
+        done, appended = INPUT * (min(at_s, GAP_S) + max(0, at_s - GAP_S - 75)), INPUT * (at_s + max(0, at_s - GAP_S))
+        load = {"processed_records": done, "appended_records": appended, "backlog_records": appended - done}
+        ticks.append(tick(at_s, job(**counts(6), **({} if GAP_S < at_s < GAP_S + 75 else load))))
+    found = {d.at_s: d.input_rate_records_per_s for d in history(ticks, book(**RULES))}
+    assert all(1600 < found[at_s] <= 2000 for at_s in (975, 990, 1005))
