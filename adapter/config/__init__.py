@@ -198,10 +198,11 @@ def _in_valid_parts(values: Mapping[Any, Any], faults: Sequence[Fault], checks: 
     of_rules = {path[-1] for path in faulty if path[:1] == ("rules",)}
     if "policy" in of_rules or not of_rules <= RuleSettings.model_fields.keys():
         return []  # an unknown rule may be a misspelt policy, and the signals that it needs are unknown
-    # A part with a misspelt name is a fault already, and no other fault may follow from it.
-    values = {**{nearest(name, Config.model_fields): part for name, part in values.items()}, **values}
-    valid = {"pipeline": {"checkpoint": "any"}, "rules_by_match": values.get("rules_by_match", [])}
-    valid |= {part: _valid_settings(values, part, faulty) for part in ("sources", "rules")}
+    # A part with a misspelt name is a fault already, and no other fault may follow from it. Its settings are validated
+    # below, but no model has validated its entries.
+    meant = {**{nearest(name, Config.model_fields): part for name, part in values.items()}, **values}
+    valid = {"pipeline": {"checkpoint": "any"}, "rules_by_match": meant.get("rules_by_match", [])}
+    valid |= {part: _valid_settings(meant, part, faulty) for part in ("sources", "rules")}
     entries = {part: _valid_entries(values, part, faulty, valid["sources"]) for part in ("workloads", "fleets")}
     valid |= {part: list(found.values()) for part, found in entries.items()}
     try:  # relations between parts are among the faults already

@@ -756,6 +756,23 @@ def test_a_part_with_a_misspelt_name_or_without_settings_is_one_fault(text: str,
     assert fault.startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("part", "entry"),
+    [
+        pytest.param("workload", "orders", id="a text for a workload"),
+        pytest.param("workload", "{name: a, namespace: b}", id="a workload that reads nothing"),
+        pytest.param("workload", "{name: a, namespace: b, read: }", id="a workload with an empty read"),
+        pytest.param("fleet", "{groups: a}", id="a fleet without a source"),
+        pytest.param("fleet", "{groups: a, source: [k]}", id="a fleet with a list of sources"),
+    ],
+)
+def test_a_misspelt_part_is_one_fault_whatever_its_entries_are(part: str, entry: str):
+    with pytest.raises(ConfigError) as refused:
+        parse(f"sources: {{k: {{kind: kubernetes}}}}\npipeline: {{checkpoint: /c}}\n{part}:\n  - {entry}\n", "c.yaml")
+
+    assert refused.value.faults == (f"{part}: is not a setting here; did you mean {part}s? (c.yaml line 3)",)
+
+
 def test_a_type_in_place_of_the_kind_hides_no_other_fault():
     faults = refusal_of(source('type: kafka, brokers: "a:9092"'))
 
