@@ -82,6 +82,30 @@ def test_the_pipeline_does_not_share_the_service_account_of_serve(helm: Helm, va
     assert "serve and pipeline have one service account, " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        pytest.param(
+            "token.existingSecret=",
+            "own: name two, because only serve may read and write the Secrets that it makes",
+            id="serve makes the token",
+        ),
+        pytest.param(
+            "",
+            "own: set pipeline.serviceAccount.create to false, or name two",
+            id="the chart would create the account twice",
+        ),
+        pytest.param("pipeline.serviceAccount.create=false", "", id="serve makes no Secret"),
+    ],
+)
+def test_one_service_account_is_refused_for_a_true_reason(helm: Helm, values: str, fault: str) -> None:
+    given = ["--values", f"{CHART}/ci/secret-certificates-values.yaml"]
+    one = "serve.serviceAccount.name=own,pipeline.serviceAccount.name=own"
+    done = helm("template", "orders", CHART, *given, "--set", f"{one},{values}")
+    assert fault in done.stderr
+    assert (done.returncode == 0) == (not fault), done.stderr
+
+
 def test_an_api_version_is_no_scale_target(helm: Helm) -> None:
     done = helm("template", "orders", CHART, "--set", "rbac.extraScaleTargets={flink.apache.org/v1beta1}")
     assert (

@@ -16,9 +16,13 @@ app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 {{- $name := $account.name | default (include "backlog-adapter.roleName" .) -}}
 {{- $role := eq (last .) "serve" | ternary "pipeline" "serve" -}}
-{{- $other := (index (first .).Values $role).serviceAccount.name | default (include "backlog-adapter.roleName" (list (first .) $role)) -}}
-{{- if eq $name $other -}}
-{{- fail (printf "serve and pipeline have one service account, %s: name two, because only serve may read the key of the CA" $name) -}}
+{{- $other := (index (first .).Values $role).serviceAccount -}}
+{{- if eq $name ($other.name | default (include "backlog-adapter.roleName" (list (first .) $role))) -}}
+{{- if include "backlog-adapter.ownSecrets" (first .) | fromYamlArray -}}
+{{- fail (printf "serve and pipeline have one service account, %s: name two, because only serve may read and write the Secrets that it makes" $name) -}}
+{{- else if and $account.create $other.create -}}
+{{- fail (printf "serve and pipeline have one service account, %s: set pipeline.serviceAccount.create to false, or name two, because the chart cannot create it twice" $name) -}}
+{{- end -}}
 {{- end -}}
 {{ $name }}
 {{- end }}
