@@ -341,6 +341,8 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
         ("4g", "2500000Ki", True),
         ("4g", "6Gi", False),
         ("1500m", "1.6Gi", True),
+        ("1500m", "2523Mi", True),
+        ("1500m", "2524Mi", False),
         ("1500m", "2560Mi", False),
         ("2500m", "2560Mi", True),
         ("1g", "2Gi", False),
@@ -349,13 +351,14 @@ def test_labels_of_one_kind_of_object_replace_the_common_ones(render: Render) ->
         ("1g", "5e8", True),
     ],
 )
-def test_a_heap_that_leaves_no_room_below_the_limit_is_refused(
-    helm: Helm, heap: str, limit: str, is_refused: bool
-) -> None:
+def test_a_limit_without_room_besides_the_heap_is_refused(helm: Helm, heap: str, limit: str, is_refused: bool) -> None:
     values = f"config.pipeline.memory={heap},pipeline.resources.limits.memory={limit}"
     done = helm("template", "orders", str(CHART), "--set", values)
     assert (done.returncode != 0) == is_refused, done.stderr
-    fault = f"config.pipeline.memory: expected at least 1Gi less than pipeline.resources.limits.memory, {limit}, "
+    fault = (
+        f"pipeline.resources.limits.memory: expected at least config.pipeline.memory ({heap}) plus 1Gi for Python and "
+        f"the JVM itself, got {limit}; raise the limit, or lower config.pipeline.memory"
+    )
     assert (fault in done.stderr) == is_refused
 
 

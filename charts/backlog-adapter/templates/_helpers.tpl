@@ -138,7 +138,7 @@ itself. */}}
       {{- end }}
 {{- end }}
 
-{{/* Refuses a heap that the container has no memory for. */}}
+{{/* Refuses a limit without memory for Python and the JVM besides the heap. */}}
 {{- define "backlog-adapter.checkHeap" -}}
 {{- $units := dict "k" 1024.0 "m" 1048576.0 "g" 1073741824.0 "t" 1099511627776.0 -}}
 {{- $limits := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
@@ -147,7 +147,7 @@ itself. */}}
 {{- $limit = kindIs "float64" $limit | ternary (int64 $limit) $limit | toString | trimPrefix "+" -}}
 {{- with get $limits (regexFind "[A-Za-z]*$" $limit) -}}
 {{- if and $limit (gt (addf 1073741824.0 (mulf (regexFind "^[0-9]+" $heap) (get $units (regexFind "[a-z]$" $heap)))) (mulf (regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" $limit) .)) -}}
-{{- fail (printf "config.pipeline.memory: expected at least 1Gi less than pipeline.resources.limits.memory, %s, for Python and the JVM itself, got %s; raise the limit to the heap and 1.5Gi" $limit $heap) -}}
+{{- fail (printf "pipeline.resources.limits.memory: expected at least config.pipeline.memory (%s) plus 1Gi for Python and the JVM itself, got %s; raise the limit, or lower config.pipeline.memory" $heap $limit) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
