@@ -1,9 +1,12 @@
 """charts/backlog-adapter: the README and the notes of the chart agree with its values."""
 
+import json
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,13 @@ def test_every_value_is_described_in_the_readme() -> None:
     given = values(yaml.safe_load((CHART / "values.yaml").read_text()))
     missing = [path for path in given if not any(f"{path}.".startswith(f"{each}.") for each in described)]
     assert missing == []
+
+
+def test_the_readme_has_the_defaults_of_the_values() -> None:
+    rows = re.findall(r"^\| ([\w.]+) \| \w+ \| `([^`]*)` \|", (CHART / "README.md").read_text(), re.MULTILINE)
+    given = yaml.safe_load((CHART / "values.yaml").read_text())
+    defaults = {path: json.loads(default) for path, default in rows}
+    assert defaults == {path: reduce(getitem, path.split("."), given) for path in defaults}
 
 
 def notes(helm: Helm, *options: str) -> str:
