@@ -161,8 +161,8 @@ class Timing(Model):
         default=300,
         ge=0,
         le=86_400,
-        description="Seconds of past samples that a new state is learned from. Each batch of most_ticks takes a tick: "
-        "6 h of ticks of 15 s take 19 min.",
+        description="Seconds of history that a new state is learned from. One batch of most_ticks is read each tick, "
+        "so 6 h at 15 s need 19 min before the first present decision.",
     )
     most_ticks: int = Field(
         default=20, ge=1, le=10_000, description="Most missed ticks in one batch; 20 of 15 s are 300 s."
