@@ -90,7 +90,8 @@ class ClusterAccess:
         """Read the settings soon, as newer CAs may accept the certificate, and log each cause of a client once."""
         self._settings.refresh_soon()
         if self._is_first(f"{client} {cause}".encode()):
-            hint = "expected a valid one of a CA in ConfigMap kube-system/extension-apiserver-authentication"
+            ca = "a CA in ConfigMap kube-system/extension-apiserver-authentication"
+            hint = f"expected a valid certificate, signed by {ca}"
             _log.warning("a client certificate fails the TLS handshake", cause=cause, client=client, hint=hint)
 
     def close(self) -> None:
