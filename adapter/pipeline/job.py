@@ -69,7 +69,7 @@ class StreamingJob:
         self._policy = policy
         self._failed_starts = 0  # since the last published tick
         self._permanent_failures = 0  # in a row, which only an empty stream ends
-        self._permanent_since_s = 0.0  # the first of them
+        self._permanent_since_s = 0.0  # when the present row of permanent failures began
         self._plan = QueryPlan(config=config, rules=rules, opener=opener)
         self.publisher = Publisher(config, rules, publish)
         self.failure: str | None = None  # why the query ended last; None while it publishes
