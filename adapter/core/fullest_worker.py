@@ -25,14 +25,11 @@ def partition_behind_s(tick: Tick) -> Array:
     accumulates between commits. NaN if it is unknown, if the job stands still, and while the partition catches up.
     """
     now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
-    behind_s = backlog_time(least * _equal_partitions(tick), tick.signals.throughput_records_per_s)
+    # So many partitions as heavy as this one would have the whole load.
+    as_heavy = tick.facts.partitions[tick.workload_index] / np.fmax(1.0, tick.signals.hottest_partition_ratio)
+    behind_s = backlog_time(least * as_heavy, tick.signals.throughput_records_per_s)
     stuck = tick.now.stuck_backlog_records > 0
     return np.where((now > least) & ~stuck, behind_s, np.nan)
-
-
-def _equal_partitions(tick: Tick) -> Array:
-    """How many partitions as heavy as the hottest one, otherwise as the mean one, would have the whole load."""
-    return tick.facts.partitions[tick.workload_index] / np.fmax(1.0, tick.signals.hottest_partition_ratio)
 
 
 def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
@@ -44,8 +41,8 @@ def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     learned = slow.fullest_ratio + minutes * _RISE_PER_MINUTE
     learned = np.where(learned < 1, learned, np.nan)
     partitions = tick.facts.partitions[tick.workload_index]
-    equal = _equal_partitions(tick)
-    others_s = tick.signals.backlog_time_s - behind_s / np.where(equal > 0, equal, np.nan)
+    throughput = tick.signals.throughput_records_per_s
+    others_s = tick.signals.backlog_time_s - backlog_time(tick.rates.lowest_partition_backlog_records, throughput)
     alone = others_s < rules.short_backlog_time_s  # otherwise the job recovers from a rescale
     behind = (behind_s > rules.backlog_time_target_s / 2) & alone & tick.rates_known & ~tick.discontinuous
     if behind.any():
