@@ -29,18 +29,18 @@ def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
     loaded, ends = has_load(now), has_load(now) & _ends(fast, rules)
     counters = [getattr(fast, name) for name in _COUNTERS]
     returned = np.array([ends & _was_missing(counter) & np.isfinite(counter[-1]) for counter in counters])
-    rests, rose = np.array([_comparison(counter) for counter in counters]).swapaxes(0, 1)
-    trusted = returned & (rests | rose)
-    kept = trusted.any(axis=0) & (trusted == returned).all(axis=0)
+    stands_still, progressed = np.array([_progress(counter) for counter in counters]).swapaxes(0, 1)
+    trusted = returned & (stands_still | progressed)
+    kept = returned.any(axis=0) & (trusted | ~returned).all(axis=0)
     points: dict[str, Any] = {}
     for name in _POINTS:
         values, stay = getattr(fast, name), kept | trusted[1] if name == "appended" else kept
         old = (fast.at_s < fast.at_s[-1])[:, None] & ends & ~stay & _was_missing(values)
         points[name] = np.where(old, np.nan, values)
     # The counters of a stage may be of two exporters, which are not scraped at the same time.
-    for name, back, progress in zip(_COUNTERS, returned, rose, strict=True):
+    for name, back, rose in zip(_COUNTERS, returned, progressed, strict=True):
         counter, was_s = points[name], getattr(fast, f"{name}_repeated_at_s")
-        repeats = (back & ~progress) | (loaded & (was_s == fast.seen_at_s) & ~_moved(counter))
+        repeats = (back & ~rose) | (loaded & (was_s == fast.seen_at_s) & ~_moved(counter))
         points[f"{name}_repeated_at_s"] = np.where(repeats & np.isfinite(counter[-1]), fast.at_s[-1], was_s)
     return replace(fast, **points)
 
@@ -70,7 +70,7 @@ def _moved(counter: Array) -> Mask:
     return np.asarray(counter[-1] > np.fmin.reduce(counter[:-1], axis=0, initial=np.nan))
 
 
-def _comparison(counter: Array) -> tuple[Mask, Mask]:
+def _progress(counter: Array) -> tuple[Mask, Mask]:
     """Whether a counter stands still as before the gap, and whether it rose by too much for a repeated sample."""
     rise = counter[-1] - np.fmax.reduce(counter[:-1], axis=0, initial=np.nan)
     usual = np.fmax.reduce(np.diff(counter[:-1], axis=0), axis=0, initial=np.nan)
