@@ -15,7 +15,7 @@ from confluent_kafka import admin as client
 
 from adapter.config import KafkaSource
 from adapter.sources.kafka import KafkaReader
-from adapter.sources.offsets import GroupPattern, ReadPlan
+from adapter.sources.kafka_plan import GroupPattern, ReadPlan
 from bench.figures import Figure
 from bench.kafka_broker import BUILD, broker, commit, libraries
 

@@ -15,7 +15,7 @@ def open_source(config: Config, name: str) -> Source:
             return PrometheusReader(name, settings, queries(config, name))
         case "kafka":
             from adapter.sources.kafka import KafkaReader
-            from adapter.sources.offsets import read_plan
+            from adapter.sources.kafka_plan import read_plan
 
             return KafkaReader(name, settings, read_plan(config, name))
         case "pravega":

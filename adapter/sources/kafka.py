@@ -19,12 +19,12 @@ from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.history_file import HistoryFile
 from adapter.sources.kafka_errors import other_group_fault
+from adapter.sources.kafka_plan import ReadPlan
 from adapter.sources.kafka_properties import Inputs, exists, inputs, mask_secrets, merge
 from adapter.sources.kafka_requests import GroupListing, KafkaRequests, UnreachableError
 from adapter.sources.kafka_silence import SilentGroups
 from adapter.sources.offsets import (
     Offsets,
-    ReadPlan,
     add_counts,
     discovered_reads,
     matching_groups,

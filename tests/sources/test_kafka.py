@@ -20,9 +20,9 @@ from adapter.config import Config, KafkaReading, KafkaSource
 from adapter.core.samples import EVERY
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader, check, hints
+from adapter.sources.kafka_plan import GroupPattern, GroupRead, ReadPlan, read_plan
 from adapter.sources.kafka_properties import mask_secrets, parse
 from adapter.sources.kafka_requests import coordinator_partition
-from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan, read_plan
 from adapter.sources.sample_table import FAULT
 
 RECORDED = Path(__file__).parents[1] / "data" / "kafka"

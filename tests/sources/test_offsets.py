@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_rows import Row, rows_of
 
+from adapter.sources.kafka_plan import GroupPattern, GroupRead, ReadPlan
 from adapter.sources.offsets import (
     SIGNALS,
-    GroupPattern,
-    GroupRead,
     Offsets,
     Partition,
-    ReadPlan,
     add_counts,
     discovered_reads,
     matching_groups,

@@ -10,7 +10,8 @@ from adapter.core.engine import replay
 from adapter.core.report import rows
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import POLICIES, Rules
-from adapter.sources.offsets import GroupRead, Offsets, ReadPlan, add_counts
+from adapter.sources.kafka_plan import GroupRead, ReadPlan
+from adapter.sources.offsets import Offsets, add_counts
 from adapter.sources.sample_table import SampleTable, samples_of
 
 ORDERS = GroupRead("shop/orders", (("orders", "orders"),))

@@ -14,7 +14,7 @@ from parts.process import until
 from adapter.config import KafkaSource
 from adapter.errors import SourceError
 from adapter.sources.kafka import KafkaReader
-from adapter.sources.offsets import GroupPattern, GroupRead, ReadPlan
+from adapter.sources.kafka_plan import GroupPattern, GroupRead, ReadPlan
 from adapter.sources.sample_table import FAULT
 
 # list_groups of confluent_kafka: the only call that sees share groups
