@@ -16,7 +16,7 @@ from adapter.config.sources import KINDS, AnyReading, KafkaSource
 
 _FLEETS = {  # kind of the source -> the settings that apply to it
     "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
-    "kafka": ("groups", "transactional"),
+    "kafka": ("groups", "transactional", "isolation_level"),
 }
 _DEADLINE_S = KafkaSource.model_fields["deadline_s"].default
 _LONGEST_SHARE = 0.8  # of a tick, in the advice for a deadline

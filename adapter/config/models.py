@@ -10,7 +10,7 @@ from adapter.config.faults import Fault, refusal
 from adapter.config.issuer import Issuer, issuer_faults
 from adapter.config.model import LISTED, Model, has, pair
 from adapter.config.settings import RuleOverrides
-from adapter.config.sources import AnyReading, AnySource
+from adapter.config.sources import AnyReading, AnySource, IsolationLevel
 from adapter.config.values import (
     DAYS,
     Day,
@@ -123,6 +123,9 @@ class Fleet(Model):
     groups: Pattern | None = Field(default=None, description="kafka: regular expression of consumer groups.")
     transactional: bool = Field(
         default=False, description="kafka: the producers write transactions; see transactional of a reading."
+    )
+    isolation_level: IsolationLevel = Field(
+        default="read_uncommitted", description="kafka: isolation.level of the consumers; see that of a reading."
     )
     namespace: Namespace = Field(default="default", description="Namespace of workloads without a namespace label.")
     labels: Labels = Field(default={}, description="Further labels of every discovered workload.")

@@ -143,6 +143,9 @@ KINDS = tuple(get_args(source.model_fields["kind"].annotation)[0] for source in 
 KINDS_WITH_PAST = ("prometheus", "pravega", "trace")  # their systems store past values
 
 
+IsolationLevel = Literal["read_uncommitted", "read_committed"]
+
+
 class KafkaReading(Model):
     """A consumer group and the topics it reads."""
 
@@ -154,6 +157,10 @@ class KafkaReading(Model):
     transactional: bool = Field(
         default=False,
         description="The producers write transactions, so each partition may end with a marker that no consumer reads.",
+    )
+    isolation_level: IsolationLevel = Field(
+        default="read_uncommitted",
+        description="isolation.level of the consumers: read_committed counts records up to the last stable offset.",
     )
 
 

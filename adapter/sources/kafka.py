@@ -175,8 +175,9 @@ class KafkaReader:
         committed |= self._other_group_faults(requests, {group for group, answer in committed.items() if not answer})
         workloads = [*explicit, *discovered_reads(self._plan, found, committed)]
         partitions = requests.partitions(sorted({topic for read in workloads for _, topic in read.inputs}))
-        transactional = {topic for read in workloads for _, topic in read.transactional}
-        offsets = Offsets(at_s, committed, partitions, *requests.log_offsets(partitions, transactional))
+        read_committed = {topic for read in workloads for _, topic in read.read_committed}
+        log = requests.log_offsets(partitions, read_committed)
+        offsets = Offsets(at_s=at_s, committed=committed, partitions=partitions, **log)
         before = self._history.load()
         histories = {
             read.workload: history

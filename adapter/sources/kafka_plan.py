@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.config import Config, KafkaReading, KafkaSource
+from adapter.config import Config, Fleet, KafkaReading, KafkaSource
 from adapter.sources.names import slug
 
 Input = tuple[str, str]  # group and topic
@@ -17,6 +17,7 @@ class GroupRead:
     workload: str
     inputs: tuple[Input, ...] = ()
     transactional: frozenset[Input] = frozenset()  # those whose producers write transactions
+    read_committed: frozenset[Input] = frozenset()  # those whose consumers wait for the end of transactions
     fleet: int | None = None  # index of the fleet that discovered it, None if the workload is configured by name
     fault: str = ""  # why its counts are unknown whatever the brokers answer
 
@@ -29,6 +30,7 @@ class GroupPattern:
     namespace: str
     groups: str  # regular expression
     transactional: bool = False
+    read_committed: bool = False
 
     def workload(self, group: str) -> str:
         """The name of a group's workload."""
@@ -54,7 +56,7 @@ def read_plan(config: Config, name: str) -> ReadPlan:
         if (own := [each for each in workload.read if isinstance(each, KafkaReading) and each.source == name])
     ]
     patterns = [
-        GroupPattern(index, fleet.namespace, fleet.groups, fleet.transactional)
+        GroupPattern(index, fleet.namespace, fleet.groups, fleet.transactional, _waits(fleet))
         for index, fleet in enumerate(config.fleets)
         if fleet.source == name and fleet.groups is not None
     ]
@@ -65,6 +67,12 @@ def read_plan(config: Config, name: str) -> ReadPlan:
 
 
 def _configured_read(workload: str, readings: Iterable[KafkaReading]) -> GroupRead:
-    pairs = [((each.group, topic), each.transactional) for each in readings for topic in each.topics]
+    pairs = [((each.group, topic), each) for each in readings for topic in each.topics]
     inputs = dict.fromkeys(pair for pair, _ in pairs)  # a pair that is listed twice is one input
-    return GroupRead(workload, tuple(inputs), frozenset(pair for pair, transactional in pairs if transactional))
+    transactional = frozenset(pair for pair, each in pairs if each.transactional)
+    return GroupRead(workload, tuple(inputs), transactional, frozenset(pair for pair, each in pairs if _waits(each)))
+
+
+def _waits(settings: KafkaReading | Fleet) -> bool:
+    """Whether the consumers wait for the end of transactions."""
+    return settings.isolation_level == "read_committed"

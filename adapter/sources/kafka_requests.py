@@ -24,6 +24,11 @@ _OffsetSpec: Any = client.OffsetSpec  # type: ignore[attr-defined]  # public, bu
 # process with a failed assertion when its own timeout for them passes while no broker is connected.
 _COMMITS_TIMEOUT_S = 600.0
 _GRACE_S = 0.1  # a request reports its own timeout within this time
+_LOG_OFFSETS = {  # fields of Offsets -> how to request them
+    "earliest": (_OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
+    "latest": (_OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
+    "stable": (_OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+}
 _COMMITS_TOPIC = "__consumer_offsets"
 _FEW_GROUPS = 50  # the default number of partitions of that topic
 _Key = TypeVar("_Key", bound=Hashable)
@@ -156,32 +161,28 @@ class KafkaRequests:
         }
 
     def log_offsets(
-        self, partitions: Mapping[str, int | str], transactional: Collection[str]
-    ) -> list[dict[Partition, int | str]]:
-        """The log start and log end offset of every partition of the topics whose partitions are known.
+        self, partitions: Mapping[str, int | str], read_committed: Collection[str]
+    ) -> dict[str, dict[Partition, int | str]]:
+        """The offsets of every partition of the topics whose partitions are known, by their field of Offsets.
 
-        transactional: topics whose last stable offsets are the third item.
+        read_committed: topics whose last stable offsets are read too.
         """
-        all_ = [(topic, n) for topic, count in partitions.items() if not isinstance(count, str) for n in range(count)]
-        found = self._list_offsets([all_, all_, [each for each in all_ if each[0] in transactional]])
-        again = [_transient(each) for each in found]
-        if any(again):
+        known = [(topic, n) for topic, count in partitions.items() if not isinstance(count, str) for n in range(count)]
+        stable = [each for each in known if each[0] in read_committed]
+        answers = self._list_offsets({"earliest": known, "latest": known, "stable": stable})
+        transient = {name: _transient(each) for name, each in answers.items()}
+        if any(transient.values()):
             # Describing the topics makes the client learn their leaders; otherwise the error repeats.
-            self.partitions(sorted({topic for each in again for topic, _ in each}))
-            found = [before | more for before, more in zip(found, self._list_offsets(again), strict=True)]
-            self.has_old_leaders = any(_transient(each) for each in found)
-        _raise_if_unreachable(found[1])
-        return [_offsets(each) for each in found]
+            self.partitions(sorted({topic for each in transient.values() for topic, _ in each}))
+            second = self._list_offsets(transient)
+            answers = {name: each | second[name] for name, each in answers.items()}
+            self.has_old_leaders = any(_transient(each) for each in answers.values())
+        _raise_if_unreachable(answers["latest"])
+        return {name: _offsets(each) for name, each in answers.items()}
 
-    def _list_offsets(self, wanted: list[list[Partition]]) -> list[dict[Partition, Any]]:
-        """The answers for the partitions of each kind of offset."""
-        kinds = (
-            (_OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED),
-            (_OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
-            (_OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
-        )
-        futures = [self._request_offsets(each, *kind) for each, kind in zip(wanted, kinds, strict=True)]
-        return [_answers(each, self._left_s()) for each in futures]
+    def _list_offsets(self, wanted: Mapping[str, list[Partition]]) -> dict[str, dict[Partition, Any]]:
+        requests = {name: self._request_offsets(each, *_LOG_OFFSETS[name]) for name, each in wanted.items()}
+        return {name: _answers(futures, self._left_s()) for name, futures in requests.items()}
 
     def _request_offsets(
         self, partitions: list[Partition], spec: Any, isolation: IsolationLevel

@@ -8,7 +8,15 @@ from adapter.config.patterns import matcher
 from adapter.core.samples import fleet_conflict
 from adapter.sources.kafka_plan import GroupPattern, GroupRead, Input, ReadPlan
 from adapter.sources.names import MOST_WORKLOADS, slug
-from adapter.sources.partition_history import Partitions, Position, advance, hottest_ratio, marker_keys, stuck_backlog
+from adapter.sources.partition_history import (
+    Key,
+    Partitions,
+    Position,
+    advance,
+    hottest_ratio,
+    marker_keys,
+    stuck_backlog,
+)
 from adapter.sources.sample_table import SampleTable
 
 SIGNALS = (
@@ -35,7 +43,7 @@ class Offsets:
     partitions: Mapping[str, int | str] = field(default_factory=dict)  # topic -> number of partitions
     earliest: Mapping[Partition, int | str] = field(default_factory=dict)  # log start offset
     latest: Mapping[Partition, int | str] = field(default_factory=dict)  # log end offset
-    stable: Mapping[Partition, int | str] = field(default_factory=dict)  # last stable offset, of transactional topics
+    stable: Mapping[Partition, int | str] = field(default_factory=dict)  # last stable offset, for read_committed
 
 
 class _UnknownError(Exception):
@@ -100,7 +108,9 @@ def _discovered_read(workload: str, same: list[tuple[GroupPattern, str]], commit
     topics = sorted({topic for (topic, _), offset in offsets.items() if offset >= 0})
     inputs = tuple((group, topic) for topic in topics)
     fault = "" if topics else _no_commit(group, "any topic")
-    return GroupRead(workload, inputs, frozenset(inputs if pattern.transactional else ()), pattern.fleet, fault)
+    transactional = frozenset(inputs if pattern.transactional else ())
+    read_committed = frozenset(inputs if pattern.read_committed else ())
+    return GroupRead(workload, inputs, transactional, read_committed, pattern.fleet, fault)
 
 
 def add_counts(
@@ -134,7 +144,7 @@ def _counts(positions: list[Position], markers: frozenset[object], offset_reset:
     committed = [position for position in positions if position.committed is not None]
     return {
         "processed_records": float(sum(position.committed or 0 for position in committed)),
-        "appended_records": float(sum(position.latest for position in committed)),
+        "appended_records": float(sum(position.readable_end for position in committed)),
         "backlog_records": float(sum(backlogs)),
         # The sum hides a single slow worker (S4-38).
         "highest_partition_backlog_records": float(max(backlogs, default=0)),
@@ -150,13 +160,15 @@ def _of_history(history: Partitions, window_s: int) -> dict[str, float]:
     return {signal: float(value) for signal, value in found.items() if value is not None}
 
 
-def _assumptions(positions: Iterable[Position], markers: int, offset_reset: str) -> Iterator[str]:
+def _assumptions(positions: list[Position], markers: int, offset_reset: str) -> Iterator[str]:
     # An empty partition without a commit needs no assumption.
     if count := sum(each.committed is None and each.latest > each.earliest for each in positions):
         yield _assumption(count, offset_reset)
     if markers:
         lag = "1 partition has" if markers == 1 else f"{markers} partitions have"
         yield f"{lag} a lag of 1 that does not change, counted as the end of a transaction and not as backlog"
+    if count := sum(each.unstable_records for each in positions):
+        yield _left_out(count)
 
 
 def _assumption(count: int, offset_reset: str) -> str:
@@ -165,37 +177,51 @@ def _assumption(count: int, offset_reset: str) -> str:
     return f"{count} {has} no committed offset, {backlog} (offset_reset: {offset_reset})"
 
 
+def _left_out(count: int) -> str:
+    records, are = ("record", "is") if count == 1 else ("records", "are")
+    reason = "the group waits for open transactions to end (isolation_level: read_committed)"
+    return f"{count} {records} after the last stable offset {are} not counted: {reason}"
+
+
 def _positions(read: GroupRead, offsets: Offsets) -> list[Position]:
     """The positions of the workload's groups in every partition of their topics."""
     if read.fault:
         raise _UnknownError(read.fault)
-    return [position for pair in read.inputs for position in _positions_in(pair, offsets, pair in read.transactional)]
+    return [position for pair in read.inputs for position in _positions_in(pair, offsets, pair in read.read_committed)]
 
 
-def _positions_in(pair: Input, offsets: Offsets, transactional: bool) -> list[Position]:
+def _positions_in(pair: Input, offsets: Offsets, read_committed: bool) -> list[Position]:
     group, topic = pair
     partitions = _partitions(topic, offsets)
     commits = _commits(group, topic, offsets)
     if max(commits) >= partitions:
         evidence = f"group {group} has committed on partition {max(commits)}, but the topic has {partitions}"
         raise _UnknownError(_recreated(topic, evidence))
-    found = []
-    for number in range(partitions):
-        partition = f"partition {number} of topic {topic}"
-        earliest = _known(offsets.earliest, (topic, number), f"the log start offset of {partition}")
-        latest = _known(offsets.latest, (topic, number), f"the log end offset of {partition}")
-        committed = commits.get(number)
-        position = max(earliest if committed is None else committed, earliest)
-        if position > latest:
-            evidence = f"group {group} is at {position} of partition {number}, which ends at {latest}"
-            raise _UnknownError(_recreated(topic, evidence))
-        stable = latest
-        if transactional:
-            stable = min(latest, _known(offsets.stable, (topic, number), f"the last stable offset of {partition}"))
-        found.append(Position((group, topic, number), committed, earliest, latest, stable))
-    # Only a group that does not wait for the end of a transaction (read_uncommitted) commits beyond its first record.
-    reads_uncommitted = any(each.backlog("earliest") < 0 for each in found)
-    return [replace(each, readable_end=each.latest) for each in found] if reads_uncommitted else found
+    found = (_position((*pair, number), commits.get(number), offsets) for number in range(partitions))
+    return [_until_stable(each, offsets) for each in found] if read_committed else list(found)
+
+
+def _position(key: Key, committed: int | None, offsets: Offsets) -> Position:
+    group, topic, number = key
+    earliest = _known(offsets.earliest, (topic, number), f"the log start offset of partition {number} of topic {topic}")
+    latest = _known(offsets.latest, (topic, number), f"the log end offset of partition {number} of topic {topic}")
+    position = max(earliest if committed is None else committed, earliest)
+    if position > latest:
+        evidence = f"group {group} is at {position} of partition {number}, which ends at {latest}"
+        raise _UnknownError(_recreated(topic, evidence))
+    return Position(key, committed, earliest, latest)
+
+
+def _until_stable(position: Position, offsets: Offsets) -> Position:
+    """The position of a group that reads only up to the last stable offset."""
+    group, topic, number = position.key
+    stable = _known(offsets.stable, (topic, number), f"the last stable offset of partition {number} of topic {topic}")
+    if position.committed is not None and position.committed > stable:
+        raise _UnknownError(
+            f"group {group} has committed {position.committed} on partition {number} of topic {topic}, after the last "
+            f"stable offset {stable}: it does not wait for transactions; set isolation_level: read_uncommitted"
+        )
+    return replace(position, unstable_records=max(0, position.latest - stable))
 
 
 def _partitions(topic: str, offsets: Offsets) -> int:

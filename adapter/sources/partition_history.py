@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 Key = tuple[str, str, int]  # group, topic and number of a partition
 
@@ -19,7 +19,12 @@ class Position:
     committed: int | None  # None without a commit
     earliest: int  # log start offset
     latest: int  # log end offset
-    readable_end: int  # the last stable offset, if the group waits for the end of transactions; otherwise the log end
+    unstable_records: int = 0  # from the last stable offset on, if the group waits for the end of transactions
+
+    @property
+    def readable_end(self) -> int:
+        """The end of the records that the group can read."""
+        return self.latest - self.unstable_records
 
     def backlog(self, offset_reset: str) -> int:
         """Records that the group can read and has not read yet. Retention may have deleted some of them."""
@@ -76,9 +81,12 @@ def _next(before: _Partition | None, at_s: int, position: Position, group_commit
     return _Partition(position, _is_unchanged(before, position), before.waiting_since_s, commits)
 
 
-def _is_unchanged(before: _Partition | None, position: Position) -> bool:
+def _is_unchanged(before: _Partition | None, now: Position) -> bool:
     # The log end is not compared, because it moves while the next transaction is open.
-    return before is not None and replace(before.position, latest=position.latest) == position
+    if before is None:
+        return False
+    was = before.position
+    return (was.committed, was.earliest, was.readable_end) == (now.committed, now.earliest, now.readable_end)
 
 
 def stuck_backlog(history: Partitions, window_s: int) -> int | None:

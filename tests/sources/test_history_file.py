@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adapter.sources.history_file import HistoryFile
@@ -14,8 +15,8 @@ JOB = "shop/orders"
 def with_tick(history: Partitions, at_s: int) -> Partitions:
     """One partition is read to its end, the other one is stuck at offset 0."""
     positions = [
-        Position(("orders", "orders", 0), 10 * at_s, 0, 10 * at_s, 10 * at_s),
-        Position(("orders", "orders", 1), 0, 0, 10 * at_s, 10 * at_s),
+        Position(("orders", "orders", 0), 10 * at_s, 0, 10 * at_s),
+        Position(("orders", "orders", 1), 0, 0, 10 * at_s),
     ]
     return advance(history, at_s, positions, WINDOW_S)
 
@@ -47,6 +48,16 @@ def test_an_unusable_file_is_no_history_and_is_replaced(tmp_path: Path, content:
     assert file.load() == {}
     file.store(histories)
     assert HistoryFile(tmp_path / "history").load() == histories
+
+
+@pytest.mark.parametrize("former", [{}, {"readable_end": 150}], ids=["before transactions", "with another field"])
+def test_a_history_of_an_earlier_commit_is_read(tmp_path: Path, former: dict[str, int]) -> None:
+    written = msgspec.to_builtins({JOB: with_tick(Partitions(), 15)})
+    for each in written[JOB]["partitions"]:
+        del each["position"]["unstable_records"]
+        each["position"] |= former
+    (tmp_path / "history").write_bytes(msgspec.msgpack.encode(written))
+    assert HistoryFile(tmp_path / "history").load() == {JOB: with_tick(Partitions(), 15)}
 
 
 @pytest.mark.parametrize("name", [None, "missing/history"])

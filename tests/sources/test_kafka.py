@@ -154,15 +154,15 @@ def test_a_tick_of_a_real_broker() -> None:
     assert found[("web/clicks.us", "partitions")] == 5.0  # 3 of clicks, 2 of audit
 
 
-def test_a_group_on_a_transactional_topic_has_no_backlog_beyond_the_last_stable_offset() -> None:
+def test_a_read_committed_group_is_counted_up_to_the_last_stable_offset() -> None:
     cluster, inputs = Cluster("a_tick"), (("orders", "orders"),)
     [[ends]] = cluster.by_kind["latest"]
     orders = [end for end in ends if end[0] == "orders"]
     cluster.by_kind["stable"] = [[[[topic, number, end - 4] for topic, number, end in orders]]]
-    marked = GroupRead("shop/orders", inputs, transactional=frozenset(inputs))
-    found = seen(reader(cluster, replace(PLAN, explicit=(marked, *PLAN.explicit[1:]))))
+    waiting = GroupRead("shop/orders", inputs, read_committed=frozenset(inputs))
+    found = seen(reader(cluster, replace(PLAN, explicit=(waiting, *PLAN.explicit[1:]))))
     assert found[("shop/orders", "backlog_records")] == 210.0 - 12 * 4
-    assert found[("shop/orders", "appended_records")] == 1100.0
+    assert found[("shop/orders", "appended_records")] == 1100.0 - 11 * 4
     assert found[("web/clicks-eu", "backlog_records")] == 177.0
 
 
@@ -416,12 +416,12 @@ workloads:
     name: orders
     read:
       - {{source: main, group: orders, topics: [orders, returns, orders]}}
-      - {{source: main, group: orders, topics: [payments], transactional: true}}
+      - {{source: main, group: orders, topics: [payments], transactional: true, isolation_level: read_committed}}
   - name: clicks
     read: [{{source: other, group: clicks, topics: [clicks]}}]
 fleets:
   - {{name: eu, source: other, groups: "eu-.*"}}
-  - {{name: all, source: main, groups: ".*", namespace: shop, transactional: true}}
+  - {{name: all, source: main, groups: ".*", namespace: shop, transactional: true, isolation_level: read_committed}}
 pipeline: {{checkpoint: /var/lib/x}}
 """,
         "test.yaml",
@@ -432,8 +432,8 @@ def test_the_plan_has_the_groups_of_the_named_source_and_the_index_of_fleets() -
     payments = ("orders", "payments")
     inputs = (("orders", "orders"), ("orders", "returns"), payments)
     assert read_plan(configured(), "main") == ReadPlan(
-        explicit=(GroupRead("shop/orders", inputs, frozenset([payments])),),
-        patterns=(GroupPattern(1, "shop", ".*", transactional=True),),
+        explicit=(GroupRead("shop/orders", inputs, frozenset([payments]), frozenset([payments])),),
+        patterns=(GroupPattern(1, "shop", ".*", transactional=True, read_committed=True),),
         history_file=Path("/var/lib/x/partitions-main.msgpack"),
     )
 

@@ -112,28 +112,51 @@ def test_records_that_retention_deleted_are_no_backlog_x_04() -> None:
 
 
 OPEN = replace(SEEN, latest={("orders", 0): 100, ("orders", 1): 90}, stable={("orders", 0): 45, ("orders", 1): 70})
+WAITING = replace(ORDERS, read_committed=frozenset(ORDERS.inputs))
 MARKED = replace(ORDERS, transactional=frozenset(ORDERS.inputs))
+LEFT_OUT = "not counted: the group waits for open transactions to end (isolation_level: read_committed)"
 
 
 @pytest.mark.parametrize(
-    ("read", "commits", "backlog"),
+    ("read", "backlog", "appended"),
     [
-        pytest.param(MARKED, (40, 70), 5 + 0, id="records of an open transaction are no backlog"),
-        pytest.param(MARKED, (40, 71), 60 + 19, id="they are for a group that commits them"),
-        pytest.param(ORDERS, (40, 70), 60 + 20, id="and for a group on other topics"),
+        pytest.param(ORDERS, 60 + 20, 190, id="they count by default"),
+        pytest.param(MARKED, 60 + 20, 190, id="they count where only the markers are none"),
+        pytest.param(WAITING, 5 + 0, 115, id="they do not count for a read_committed group"),
     ],
 )
-def test_what_an_open_transaction_adds_to_the_backlog(
-    read: GroupRead, commits: tuple[int, int], backlog: float
+def test_the_records_of_open_transactions(read: GroupRead, backlog: float, appended: float) -> None:
+    found = numbers(read, OPEN)
+    assert (found["backlog_records"], found["appended_records"]) == (backlog, appended)
+    assert found["appended_records"] - found["processed_records"] == found["backlog_records"]
+
+
+@pytest.mark.parametrize(
+    ("open_records", "sentences"),
+    [
+        pytest.param(0, [], id="none"),
+        pytest.param(1, [f"1 record after the last stable offset is {LEFT_OUT}"], id="one"),
+        pytest.param(55, [f"55 records after the last stable offset are {LEFT_OUT}"], id="many"),
+    ],
+)
+def test_the_decision_says_how_many_records_a_read_committed_group_waits_for(
+    open_records: int, sentences: list[str]
 ) -> None:
-    committed = {("orders", number): commit for number, commit in enumerate(commits)}
-    found = numbers(read, replace(OPEN, committed={"orders": committed}))
-    assert (found["backlog_records"], found["appended_records"]) == (backlog, 190.0)
+    offsets = replace(SEEN, stable={("orders", 0): 100 - open_records, ("orders", 1): 70})
+    assert [row.text for row in rows(WAITING, offsets, 15) if row.signal == FAULT] == sentences
+
+
+def test_a_commit_after_the_last_stable_offset_contradicts_read_committed() -> None:
+    offsets = replace(OPEN, stable={("orders", 0): 45, ("orders", 1): 69})
+    assert fault(WAITING, offsets) == (
+        "group orders has committed 70 on partition 1 of topic orders, after the last stable offset 69: it does not "
+        "wait for transactions; set isolation_level: read_uncommitted"
+    )
 
 
 def test_a_missing_last_stable_offset_is_a_fault_and_no_number() -> None:
     offsets = replace(OPEN, stable={("orders", 0): 45, ("orders", 1): -1001})
-    assert fault(MARKED, offsets) == (
+    assert fault(WAITING, offsets) == (
         "the last stable offset of partition 1 of topic orders is missing in the brokers' answer"
     )
 
@@ -250,10 +273,12 @@ def test_a_discovered_group_reads_the_topics_with_its_commits() -> None:
     assert read == GroupRead("all/team--a", (("team: a", "clicks"), ("team: a", "orders")), fleet=1)
 
 
-def test_a_transactional_fleet_reads_transactional_topics() -> None:
-    plan = ReadPlan(patterns=(GroupPattern(0, "shop", ".*", transactional=True),))
+@pytest.mark.parametrize("setting", ["transactional", "read_committed"])
+def test_a_setting_of_a_fleet_applies_to_all_topics_of_its_groups(setting: str) -> None:
+    plan = ReadPlan(patterns=(replace(GroupPattern(0, "shop", ".*"), **{setting: True}),))
     [read] = discovered_reads(plan, matching_groups(plan, ["a"]), {"a": {("clicks", 0): 4, ("orders", 1): 0}})
-    assert read.transactional == {("a", "clicks"), ("a", "orders")}
+    inputs = (("a", "clicks"), ("a", "orders"))
+    assert read == replace(GroupRead("shop/a", inputs, fleet=0), **{setting: frozenset(inputs)})
 
 
 def test_a_discovered_workload_has_its_fleet_and_its_fault() -> None:

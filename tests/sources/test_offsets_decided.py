@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,19 +17,20 @@ from adapter.sources.sample_table import SampleTable, samples_of
 
 ORDERS = GroupRead("shop/orders", (("orders", "orders"),))
 MARKED = replace(ORDERS, transactional=frozenset(ORDERS.inputs))
+WAITING = replace(ORDERS, read_committed=frozenset(ORDERS.inputs))
 PARTITIONS = range(8)
 RATE = 100  # records a second and partition
 RETAINED_S = 60
 
 
-def decided(
+def decisions(
     offsets_at: Callable[[int], Offsets],
     workers: float,
     offset_reset: str = "latest",
     read: GroupRead = ORDERS,
     policy: str = "drain",
-) -> Decision:
-    """The last decision of twenty minutes, without a try of fewer workers."""
+) -> list[Decision]:
+    """The decisions of twenty minutes, without a try of fewer workers."""
     book = RuleBook(by_workload={"shop/orders": Rules(policy=policy, max_workers=12, probe_ratio=0.0)}, by_fleet=())
     ticks = []
     history = None
@@ -38,8 +40,12 @@ def decided(
         history = add_counts(table, read, offsets, ReadPlan(offset_reset=offset_reset), history)
         table.add(at_s, "shop/orders", dict.fromkeys(("spec_workers", "workers", "ready_workers"), workers))
         ticks.append(samples_of(at_s, table.finish()))
-    [last] = rows([decisions for _, decisions in replay(ticks, book)][-1])
-    return last
+    return [each for _, found in replay(ticks, book) for each in rows(found)]
+
+
+def decided(offsets_at: Callable[[int], Offsets], workers: float, **settings: Any) -> Decision:
+    """The last decision of twenty minutes."""
+    return decisions(offsets_at, workers, **settings)[-1]
 
 
 def test_a_dead_group_whose_backlog_retention_deletes_is_stuck_and_not_scaled_up() -> None:
@@ -113,7 +119,6 @@ def one_unread_in_each(at_s: int) -> Offsets:
         partitions={"orders": len(PARTITIONS)},
         earliest={("orders", number): 0 for number in PARTITIONS},
         latest={("orders", number): end for number in PARTITIONS},
-        stable={("orders", number): end for number in PARTITIONS},
     )
 
 
@@ -134,14 +139,44 @@ def test_the_markers_of_transactions_are_neither_backlog_nor_a_stuck_group() -> 
     )
 
 
-def test_a_group_that_has_read_all_but_an_open_transaction_is_not_stuck() -> None:
+def transactions(length_s: int, lag_s: int, is_read_committed: bool) -> Callable[[int], Offsets]:
+    """A transaction is always open, and the group has read what was written lag_s ago, as far as it can read that."""
+
     def offsets(at_s: int) -> Offsets:
-        begin = at_s // 350 * 350 * RATE  # the last transaction began at 1050 s
-        ends = {("orders", number): begin for number in PARTITIONS}
-        return replace(
-            one_unread_in_each(at_s), committed={"orders": ends}, stable=ends, latest=dict.fromkeys(ends, at_s * RATE)
+        begin, end = at_s // length_s * length_s * RATE, at_s * RATE
+        read = min(end - lag_s * RATE, begin if is_read_committed else end)
+        return Offsets(
+            committed={"orders": {("orders", number): max(0, read) for number in PARTITIONS}},
+            partitions={"orders": len(PARTITIONS)},
+            earliest={("orders", number): 0 for number in PARTITIONS},
+            latest={("orders", number): end for number in PARTITIONS},
+            stable={("orders", number): begin for number in PARTITIONS},
         )
 
-    found = decided(offsets, workers=3, read=MARKED)
+    return offsets
+
+
+def test_the_backlog_of_a_group_behind_an_open_transaction_does_not_end_at_its_first_record() -> None:
+    offsets = transactions(length_s=60, lag_s=70, is_read_committed=False)
+    found = decisions(offsets, workers=3, read=MARKED)
+    assert [each.backlog_records for each in found[-8:]] == [70 * 8 * RATE] * 8
+
+
+@pytest.mark.parametrize(
+    ("length_s", "lag_s"),
+    [
+        pytest.param(10_000, 0, id="a hanging transaction"),
+        pytest.param(300, 0, id="transactions of 300 s"),
+        pytest.param(300, 200, id="a group behind them"),
+    ],
+)
+def test_the_signals_of_a_read_committed_group_agree(length_s: int, lag_s: int) -> None:
+    found = decisions(transactions(length_s, lag_s, is_read_committed=True), workers=3, read=WAITING)
+    assert [each.fault for each in found if "check that all three count the same records" in each.fault] == []
+
+
+def test_a_group_that_has_read_all_but_an_open_transaction_is_not_stuck() -> None:
+    found = decided(transactions(length_s=350, lag_s=0, is_read_committed=True), workers=3, read=WAITING)
     assert found.backlog_records == 0
+    assert found.fault.startswith(f"{150 * 8 * RATE} records after the last stable offset are not counted")
     assert found.reason is not Reason.STUCK

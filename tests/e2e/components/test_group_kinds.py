@@ -153,16 +153,19 @@ def test_records_of_an_open_transaction_are_backlog_only_of_a_group_that_reads_t
     assert producer.flush(60) == 0
     closed_last.callback(producer.abort_transaction, 60)
     reads = []
-    for group, count in (("read_committed", RECORDS), ("read_uncommitted", RECORDS + READ_RECORDS)):
+    for group, count in (("read_committed", RECORDS), ("read_uncommitted", READ_RECORDS)):
         settings = {"isolation.level": group}
         read([closed_last.enter_context(closing(member(broker, group, "topic-open", **settings)))], count)
         inputs = ((group, "topic-open"),)
-        reads.append(GroupRead(f"shop/{group}", inputs, transactional=frozenset(inputs)))
+        waits = frozenset(inputs if group == "read_committed" else ())
+        reads.append(GroupRead(f"shop/{group}", inputs, transactional=frozenset(inputs), read_committed=waits))
     plan = ReadPlan(tuple(reads), offset_reset="earliest")
     found = tick(closed_last.enter_context(closing(opened(broker, plan))), int(time.time()))
     assert broker.backlog_records("read_committed", "topic-open") == RECORDS
     assert found["shop/read_committed", "backlog_records"] == 0
-    assert found["shop/read_uncommitted", "backlog_records"] == RECORDS - READ_RECORDS
+    assert found["shop/read_committed", "appended_records"] == RECORDS
+    assert str(found["shop/read_committed", FAULT]).startswith(f"{RECORDS} records after the last stable offset are")
+    assert found["shop/read_uncommitted", "backlog_records"] == 2 * RECORDS - READ_RECORDS
 
 
 def opened_backlog(broker: Broker, name: str, stack: ExitStack) -> Callable[[], float | str | None]:
