@@ -5,6 +5,7 @@
 <checkpoint>/spark.log              errors of the JVM and of Spark's workers; spark.log.1 is older
 <checkpoint>/stream/                Spark's offsets, commits and state
 <checkpoint>/partitions-*.msgpack   the last positions of each Kafka source, which show stuck and hot partitions
+<checkpoint>/stream.format-*/       the last stream of another Spark or tick, which a rollback continues
 <checkpoint>/stream.bad/            an older stream that could not be continued; nothing reads it
 """
 
@@ -12,6 +13,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import time
 from dataclasses import dataclass
@@ -42,6 +44,8 @@ _VOLUME = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 _MACHINE = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 _TRANSIENT = (*(os.strerror(code) for code in (*_FIXES, *_VOLUME, *_MACHINE)), "MemoryError", "Python worker ")
 _STATE = "[CANNOT_LOAD_STATE_STORE"  # Spark's class of errors
+_EMPTY = "all workloads warm up and learn their capacity again"
+_RETURNS = "the last stream that fits is continued"
 ORPHAN_GONE_WITHIN_S = 15.0  # measured: a JVM outlives its killed driver by 2.4 to 3.9 s
 
 log = structlog.get_logger(__name__)
@@ -60,12 +64,13 @@ class Checkpoint:
         """The folder of Spark's offsets, commits and state."""
         return str(self.folder / "stream")
 
-    def move_stream_away(self) -> Path:
+    def move_stream_away(self) -> Path | None:
         """Rename the folder of the stream, so that the next start has an empty one. Returns its new path.
 
-        It replaces an older one, unless it holds no finished batch. No query may use the folder.
+        It replaces an older one. If it holds no finished batch, it is removed instead. No query may use the folder.
         """
-        return _move_stream_away(self.folder)
+        aside = self.folder / "stream.bad"
+        return _move_stream_away(Path(self.stream), aside, [aside] if aside.exists() else [])
 
     def close(self) -> None:
         """Release the lock."""
@@ -129,32 +134,55 @@ def _lock(lock: IO[str], folder: Path, within_s: float) -> None:
 def _state_partitions(folder: Path, config: Config) -> int:
     """The state partitions of the folder. Checks its marker, or writes a new one.
 
-    A stream that Spark cannot continue is moved away, so that an upgrade needs no manual step.
+    A stream that Spark cannot continue is moved away, and the last one that it can continue is moved back, so that an
+    upgrade and its rollback need no manual step.
     """
-    marker, new = folder / MARKER, _new_marker(config)
-    if not marker.exists() and (folder / "stream").exists():
+    marker, stream, new = folder / MARKER, folder / "stream", _new_marker(config)
+    if not marker.exists() and stream.exists():
         raise _mismatch(folder, f"it has a stream, but no {MARKER}")
-    found = _read(marker) if marker.exists() else new
-    current = new | {"state_partitions": found["state_partitions"]}
-    if other := [name for name in _FITTING if found.get(name) != new[name]]:
+    written = _read(marker) if marker.exists() else new
+    found, fitting = written, _aside(folder, new)
+    if other := [name for name in _FITTING if written.get(name) != new[name]]:
+        returns = (fitting / MARKER).exists()
+        found = _read(fitting / MARKER) if returns else new
+        moved = _set_aside(stream, written, fitting)
         log.warning(
-            "the checkpoint does not fit this pipeline, so all workloads warm up and learn their capacity again",
-            cause="; ".join(f"it has {name} {found.get(name)} instead of {new[name]}" for name in other),
-            moved_to=str(_move_stream_away(folder)),
+            f"the checkpoint does not fit this pipeline, so {_RETURNS if returns else _EMPTY}",
+            cause="; ".join(f"it has {name} {written.get(name)} instead of {new[name]}" for name in other),
+            **({} if moved is None else {"moved_to": str(moved)}),
         )
-        current = new
-    if not marker.exists() or found != current:
+    current = new | {"state_partitions": found["state_partitions"]}
+    if not marker.exists() or written != current:
         _write(marker, current)
+    if (fitting / MARKER).exists() and not stream.exists():  # the marker comes first, because a process can end here
+        os.replace(fitting, stream)
     return int(current["state_partitions"])
 
 
-def _move_stream_away(folder: Path) -> Path:
-    stream, aside = folder / "stream", folder / "stream.bad"
-    if aside.exists() and stream.exists():
-        shutil.rmtree(aside if any(stream.glob("commits/[0-9]*")) else stream)
+def _aside(folder: Path, marker: dict[str, Any]) -> Path:
+    """The folder to which a stream with this marker is moved."""
+    entries = "-".join(f"{name}-{marker.get(name)}" for name in _FITTING)
+    return folder / re.sub(r"[^\w.-]", "_", f"stream.{entries}")
+
+
+def _set_aside(stream: Path, marker: dict[str, Any], fitting: Path) -> Path | None:
+    """Move a stream with this marker away. Of the streams that were moved before, only the fitting one stays."""
     if stream.exists():
-        os.replace(stream, aside)
-    return aside
+        _write(stream / MARKER, marker)
+    older = [each for each in stream.parent.glob("stream.format-*") if each != fitting]
+    return _move_stream_away(stream, _aside(stream.parent, marker), older)
+
+
+def _move_stream_away(stream: Path, aside: Path, older: list[Path]) -> Path | None:
+    """Replace older streams by this one. If it holds no finished batch, remove it instead. Returns its new path."""
+    if not stream.exists():
+        return None
+    if older and not any(stream.glob("commits/[0-9]*")):
+        shutil.rmtree(stream)
+        return None
+    for each in older:
+        shutil.rmtree(each)
+    return stream.rename(aside)
 
 
 def _new_marker(config: Config) -> dict[str, Any]:

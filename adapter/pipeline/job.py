@@ -241,7 +241,7 @@ class StreamingJob:
         log.error(
             "the stream of the checkpoint cannot be continued, so all workloads warm up and learn their capacity again",
             cause=self.failure,
-            moved_to=str(aside),
+            **({} if aside is None else {"moved_to": str(aside)}),
         )
 
     def _query_error(self) -> str | None:

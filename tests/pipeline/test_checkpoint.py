@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import structlog
 from pipeline_stream import config_of
 
+from adapter.config import Config
 from adapter.errors import CheckpointError, SetupError
 from adapter.pipeline.checkpoint import MARKER, claim, needs_empty_stream
 
@@ -15,7 +17,8 @@ def wrote(folder: Path, **changes: Any) -> Path:
     """A checkpoint that was used once, with its marker changed; its marker."""
     checkpoint = claim(config_of(folder))
     checkpoint.close()
-    (checkpoint.folder / "stream").mkdir()
+    (checkpoint.folder / "stream" / "commits").mkdir(parents=True)
+    (checkpoint.folder / "stream" / "commits" / "0").touch()
     marker = checkpoint.folder / MARKER
     marker.write_text(json.dumps(json.loads(marker.read_text()) | changes))
     return marker
@@ -34,12 +37,13 @@ def wrote(folder: Path, **changes: Any) -> Path:
 )
 def test_a_stream_of_another_version_is_moved_away(tmp_path: Path, changes: dict[str, Any], cause: str) -> None:
     marker = wrote(tmp_path, state_partitions=4, **changes)
-    (marker.parent / "stream" / "metadata").touch()
+    written = {name: json.loads(marker.read_text())[name] for name in ("format", "spark", "tick_s")}
+    aside = marker.parent / "stream.format-{format}-spark-{spark}-tick_s-{tick_s}".format(**written)
     with structlog.testing.capture_logs() as logs:
         checkpoint = claim(config_of(tmp_path))
-    assert [(line["cause"], line["moved_to"]) for line in logs] == [(cause, str(marker.parent / "stream.bad"))]
+    assert [(line["cause"], line["moved_to"]) for line in logs] == [(cause, str(aside))]
     assert not Path(checkpoint.stream).exists()
-    assert (marker.parent / "stream.bad" / "metadata").exists()
+    assert (aside / "commits" / "0").exists()
     assert checkpoint.state_partitions == config_of(tmp_path).pipeline.cores
     checkpoint.close()
     with structlog.testing.capture_logs() as logs:
@@ -47,9 +51,65 @@ def test_a_stream_of_another_version_is_moved_away(tmp_path: Path, changes: dict
     assert logs == []
 
 
+def start_with(folder: Path, tick_s: int, *, cores: int = 1, finished: bool = True) -> tuple[str, int, bool]:
+    """Use the checkpoint once. Returns what began its stream, its state partitions, and whether one was moved."""
+    with structlog.testing.capture_logs() as logs:
+        checkpoint = claim(with_tick(folder, tick_s, cores))
+    checkpoint.close()
+    stream = Path(checkpoint.stream)
+    if not stream.exists():
+        (stream / "commits").mkdir(parents=True)
+        (stream / "metadata").write_text(f"of tick {tick_s}")
+    if finished:
+        (stream / "commits" / "0").touch()
+    return (stream / "metadata").read_text(), checkpoint.state_partitions, any("moved_to" in line for line in logs)
+
+
+def with_tick(folder: Path, tick_s: int, cores: int = 1) -> Config:
+    config = config_of(folder)
+    pipeline = config.pipeline.model_copy(update={"cores": cores})
+    return config.model_copy(
+        update={"timing": config.timing.model_copy(update={"tick_s": tick_s}), "pipeline": pipeline}
+    )
+
+
+def test_a_rollback_continues_its_own_stream_with_its_partitions(tmp_path: Path) -> None:
+    assert start_with(tmp_path, 15, cores=4) == ("of tick 15", 4, False)
+    assert start_with(tmp_path, 51, cores=2) == ("of tick 51", 2, True)
+    assert start_with(tmp_path, 15, cores=2) == ("of tick 15", 4, True)
+    assert start_with(tmp_path, 51, cores=3) == ("of tick 51", 2, True)
+    assert start_with(tmp_path, 51, cores=3) == ("of tick 51", 2, False)
+
+
+def test_only_one_other_stream_is_kept(tmp_path: Path) -> None:
+    for tick_s in (15, 20, 30):
+        start_with(tmp_path, tick_s)
+    assert [each.name[-9:] for each in tmp_path.glob("checkpoint/stream.*")] == ["tick_s-20"]
+    assert start_with(tmp_path, 15) == ("of tick 15", 1, True)
+
+
+def test_a_stream_without_a_finished_batch_replaces_no_other(tmp_path: Path) -> None:
+    start_with(tmp_path, 15)
+    start_with(tmp_path, 51, finished=False)
+    assert start_with(tmp_path, 30) == ("of tick 30", 1, False)
+    assert start_with(tmp_path, 15) == ("of tick 15", 1, True)
+
+
+@pytest.mark.parametrize("has_marker", [False, True], ids=["before the new marker", "after it"])
+def test_a_process_that_ended_before_it_moved_a_stream_back_does_so_later(tmp_path: Path, has_marker: bool) -> None:
+    start_with(tmp_path, 15, cores=4)
+    start_with(tmp_path, 51)
+    marker = tmp_path / "checkpoint" / MARKER
+    if has_marker:
+        fitting = next(tmp_path.glob("checkpoint/stream.*"))
+        marker.write_text((fitting / MARKER).read_text())
+    shutil.rmtree(tmp_path / "checkpoint" / "stream")
+    assert start_with(tmp_path, 15) == ("of tick 15", 4, False)
+
+
 def test_a_process_that_ended_after_it_moved_a_stream_leaves_a_usable_checkpoint(tmp_path: Path) -> None:
     marker = wrote(tmp_path, spark="3.5.5")
-    (marker.parent / "stream").rename(marker.parent / "stream.bad")
+    (marker.parent / "stream").rename(marker.parent / "stream.format-1")
     claim(config_of(tmp_path)).close()
     assert json.loads(marker.read_text())["spark"] == pyspark.__version__
 
@@ -154,12 +214,15 @@ def test_only_a_failure_that_each_start_repeats_needs_an_empty_stream(
 def test_a_stream_that_is_moved_away_replaces_an_older_one(tmp_path: Path, finished: bool, stays: str) -> None:
     checkpoint = claim(config_of(tmp_path))
     checkpoint.close()
+    moved = []
     for content in ("older", "newer"):
         commits = Path(checkpoint.stream) / "commits"
         commits.mkdir(parents=True)
         (commits.parent / "metadata").write_text(content)
         if finished:
             (commits / "0").touch()
-        moved = checkpoint.move_stream_away()
+        moved.append(checkpoint.move_stream_away())
         assert not Path(checkpoint.stream).exists()
-    assert (moved / "metadata").read_text() == stays
+    bad = checkpoint.folder / "stream.bad"
+    assert moved == [bad, bad if finished else None]
+    assert (bad / "metadata").read_text() == stays

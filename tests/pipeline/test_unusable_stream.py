@@ -12,6 +12,7 @@ from queue import SimpleQueue
 import pytest
 from pipeline_stream import FIRST_TICK_WITHIN_S, OPENER, RULES, Stream, decisions, plain_fold, spans
 
+from adapter.pipeline.checkpoint import claim
 from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import Session
 
@@ -105,6 +106,16 @@ def test_a_stream_that_cannot_be_continued_is_set_aside_after_three_failures(
     assert "all workloads warm up" in logged
     assert str(folder / "stream.bad") in logged
     assert (folder / "stream.bad" / "offsets").is_dir()
+
+
+def test_a_stream_that_was_moved_away_continues_when_the_change_is_undone(spark: Session, stream: Stream) -> None:
+    run(stream, ticks=2)
+    begin_s, config = spans(stream.folder)[0][0], stream.plan.config
+    claim(config.model_copy(update={"timing": config.timing.model_copy(update={"tick_s": 2})})).close()
+    assert not (Path(config.pipeline.checkpoint) / "stream").exists()
+    assert run(stream, ticks=1).restarts == 0
+    last = stream.published[-1]
+    assert decisions(last) == plain_fold(begin_s, int(last.at_s))[int(last.at_s)]
 
 
 def test_failures_that_may_pass_within_minutes_do_not_cost_the_stream(spark: Session, stream: Stream) -> None:
