@@ -23,7 +23,7 @@ from adapter.errors import SourceError
 _OPEN = ("/apis", "/openapi", *probes.PATHS)
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
-_MOST_LOGGED = 256  # certificates, and causes of failed handshakes
+_MOST_LOGGED = 256  # certificates
 LOOPBACK = "127.0.0.1"
 _LOOPBACK_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
 _LONGEST_HOST = 253
@@ -69,7 +69,8 @@ class ClusterAccess:
         self._reviews = reviews
         self._clock = clock
         self._headers = IdentityHeaders(HeaderNames())
-        self._logged: set[bytes] = set()
+        self._logged: set[bytes] = set()  # rejected certificates
+        self._causes: set[str] = set()  # of failed handshakes
 
     def admit(self, request: Request) -> Identity:
         """The user of a request.
@@ -87,12 +88,17 @@ class ClusterAccess:
         return identity
 
     def on_rejected(self, cause: str, client: str) -> None:
-        """Read the settings soon, as newer CAs may accept the certificate, and log each cause of a client once."""
+        """Read the settings soon, as newer CAs may accept the certificate, and log each cause once.
+
+        Not each client: anybody can connect, and from many addresses. OpenSSL has a few dozen causes.
+        """
         self._settings.refresh_soon()
-        if self._is_first(f"{client} {cause}".encode()):
+        if cause not in self._causes:
+            self._causes.add(cause)
             ca = "a CA in ConfigMap kube-system/extension-apiserver-authentication"
             hint = f"expected a valid certificate, signed by {ca}"
-            _log.warning("a client certificate fails the TLS handshake", cause=cause, client=client, hint=hint)
+            text = "a client certificate fails the TLS handshake; further ones with this cause are only counted"
+            _log.warning(text, cause=cause, client=client, hint=hint)
 
     def close(self) -> None:
         """Request no more reviews."""
@@ -126,18 +132,12 @@ class ClusterAccess:
     def _reject(self, certificate: bytes) -> None:
         """Read the settings soon, as newer ones may allow its name, and log each certificate once."""
         self._settings.refresh_soon()
-        if self._is_first(certificate):
+        if certificate not in self._logged:
+            if len(self._logged) >= _MOST_LOGGED:
+                self._logged.clear()
+            self._logged.add(certificate)
             hint = "expected a front proxy's of an allowed name, with user headers, or a client's with a common name"
             _log.warning("a client certificate is rejected", name=subject(certificate), hint=hint)
-
-    def _is_first(self, rejected: bytes) -> bool:
-        """Whether this has not been logged yet, as far as is known."""
-        if rejected in self._logged:
-            return False
-        if len(self._logged) >= _MOST_LOGGED:
-            self._logged.clear()
-        self._logged.add(rejected)
-        return True
 
     def _authorize(self, identity: Identity, wanted: Attributes, request: Request) -> None:
         try:

@@ -12,7 +12,8 @@ from adapter.failure_logger import FailureLogger
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 # Polled, not watched: it has 3 KB, and a watch can stall unnoticed or expire (410). A new CA is in the bundles long
-# before its certificates are used, so ten seconds are enough; after a rejected certificate it is at most one.
+# before its certificates are used, so ten seconds are enough; after a rejected certificate it is at most one. Anybody
+# can present such certificates, so a read that one has caused is followed by another one after ten seconds only.
 PERIOD_S = 10.0
 SHORTEST_PERIOD_S = 1.0
 Wait = Callable[[threading.Event, float], bool]
@@ -73,7 +74,7 @@ class AuthenticationSettings:
             self._thread.join(DEADLINE_S + 1.0)
 
     def refresh_soon(self) -> None:
-        """Read the settings within a second: newer ones may accept a credential that was rejected."""
+        """Read the settings within a second, once in `period_s`: newer ones may accept a rejected credential."""
         self._wake.set()
 
     def refresh(self) -> bool:
@@ -95,9 +96,13 @@ class AuthenticationSettings:
             _log.info("read the authentication settings of the cluster", allowed_names=settings.allowed_names)
 
     def _follow(self) -> None:
-        retry_s = SHORTEST_PERIOD_S
-        while not self._wait(self._stop, min(SHORTEST_PERIOD_S, self._period_s)):
-            self._wait(self._wake, (retry_s if self._failures.is_failing else self._period_s) - SHORTEST_PERIOD_S)
+        retry_s, is_early = SHORTEST_PERIOD_S, False
+        while True:
+            period_s = retry_s if self._failures.is_failing else self._period_s
+            least_s = period_s if is_early else min(SHORTEST_PERIOD_S, period_s)
+            if self._wait(self._stop, least_s):
+                return
+            is_early = self._wait(self._wake, period_s - least_s)
             self._wake.clear()
             if not self._stop.is_set():
                 retry_s = SHORTEST_PERIOD_S if self.refresh() else min(retry_s * 2, self._period_s)

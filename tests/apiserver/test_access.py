@@ -195,16 +195,22 @@ def test_a_rejected_certificate_is_logged_once(access: Access) -> None:
     assert [log["name"] for log in logs] == ["CN=someone-else"]
 
 
-def test_each_cause_of_a_failed_handshake_is_logged_once_a_client(access: Access) -> None:
+def test_each_cause_of_a_failed_handshake_is_logged_once_with_the_first_client(access: Access) -> None:
     expired, unknown = "certificate has expired", "unable to get local issuer certificate"
     with structlog.testing.capture_logs() as logs:
-        for cause, client in [(expired, "10.0.0.1"), (unknown, "10.0.0.1"), (expired, "10.0.0.2")] * 2:
-            access.on_rejected(cause, client)
-    assert [(log["cause"], log["client"]) for log in logs] == [
-        (expired, "10.0.0.1"),
-        (unknown, "10.0.0.1"),
-        (expired, "10.0.0.2"),
-    ]
+        for number in range(300):
+            access.on_rejected(expired, f"10.0.0.{number}")
+            access.on_rejected(unknown, f"10.0.1.{number}")
+    assert [(log["cause"], log["client"]) for log in logs] == [(expired, "10.0.0.0"), (unknown, "10.0.1.0")]
+
+
+def test_failed_handshakes_do_not_repeat_the_log_of_a_rejected_certificate(access: Access) -> None:
+    with structlog.testing.capture_logs() as logs:
+        refused(access, request("badproxy", **ALICE))
+        for number in range(300):
+            access.on_rejected("certificate has expired", f"10.0.0.{number}")
+        refused(access, request("badproxy", **ALICE))
+    assert [log.get("name") for log in logs] == ["CN=someone-else", None]
 
 
 def test_the_memory_of_logged_certificates_is_bounded(access: Access) -> None:

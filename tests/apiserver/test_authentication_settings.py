@@ -197,7 +197,10 @@ class FakeTime:
     [
         pytest.param([], [0.0, 10.0, 20.0], id="every ten seconds"),
         pytest.param([3.5], [0.0, 3.5, 13.5], id="at once after a rejected certificate"),
-        pytest.param([n / 10 for n in range(1, 100)], [0.0, 1.0, 2.0], id="at most once a second"),
+        pytest.param(
+            [n / 10 for n in range(1, 300)], [0.0, 1.0, 11.0, 21.0], id="no more often while many are rejected"
+        ),
+        pytest.param([3.5, 14.0], [0.0, 3.5, 13.5, 14.5], id="soon again after ten seconds"),
         pytest.param([0.5], [0.0, 1.0, 11.0], id="a second after the last read"),
     ],
 )
