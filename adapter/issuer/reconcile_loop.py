@@ -34,9 +34,12 @@ class ReconcileLoop:
     A task that fails does not keep the others from working.
     """
 
-    def __init__(self, lease: Lease, tasks: Sequence[LeaderTask], period_s: float) -> None:
+    def __init__(
+        self, lease: Lease, tasks: Sequence[LeaderTask], period_s: float, stops_within_s: float = DEADLINE_S + 1.0
+    ) -> None:
         self._lease = lease
         self._period_s = period_s
+        self._stops_within_s = stops_within_s
         self._election = FailureLogger(_log, "cannot renew the Lease; not issuing", "renewing the Lease again")
         self._tasks = [(task, *_failure_loggers(type(task).__name__)) for task in tasks]
         self._stop = threading.Event()
@@ -48,17 +51,20 @@ class ReconcileLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and let another replica lead at once."""
+        """Stop, and let another replica lead at once. A slow API may delay a round, which then keeps the Lease."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(DEADLINE_S + 1.0)
-        with suppress(SourceError):  # the Lease expires by itself
-            self._lease.release()
+            self._thread.join(self._stops_within_s)
+        if not self._thread.is_alive():
+            with suppress(SourceError):  # the Lease expires by itself
+                self._lease.release()
 
     def run_once(self) -> None:
-        """One round."""
+        """One round. stop() ends it after the present step."""
         self._election.attempt(self._lease.hold)
         for task, leading, following in self._tasks:
+            if self._stop.is_set():
+                return
             leading.attempt(task.reconcile if self._lease.is_held else task.on_lost_lease)
             following.attempt(task.sync_files)
 

@@ -2,6 +2,8 @@
 
 import stat
 from pathlib import Path
+from threading import Event
+from threading import enumerate as threads
 
 import pytest
 from cryptography import x509
@@ -28,6 +30,8 @@ from issuer_builders import (
 from structlog.testing import capture_logs
 
 from adapter.issuer.keys import bundle_pem, read_bundle
+from adapter.issuer.reconcile_loop import ReconcileLoop
+from adapter.issuer.token import SharedToken
 
 
 @pytest.fixture
@@ -137,6 +141,35 @@ def test_a_leader_that_stops_gives_its_lease_back(cluster: Cluster, replica: Rep
     other.rounds.run_once()
     assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "other"
     assert cluster.objects[LEASE]["spec"]["leaseTransitions"] == 1
+
+
+def test_a_leader_that_stops_while_the_cluster_is_slow_keeps_its_lease_and_issues_nothing_more(
+    cluster: Cluster, replica: Replica, other: Replica
+) -> None:
+    is_slow, answers = Event(), Event()
+
+    def lose_secrets() -> None:  # after the Lease is renewed, the certificate is written, then the token
+        cluster.edit(PEER, {"data": {}})
+        cluster.edit(TOKEN, {"data": {}})
+        cluster.before_write = delay
+
+    def delay() -> None:
+        cluster.before_write = lambda: None
+        is_slow.set()
+        answers.wait(10)
+
+    tasks = [replica.certificates, SharedToken(cluster, TOKEN, replica.token)]
+    loop = ReconcileLoop(replica.lease, tasks, period_s=0.001, stops_within_s=0.0)
+    loop.start()
+    (thread,) = [each for each in threads() if each.name == "issuer"]
+    cluster.before_write = lose_secrets
+    assert is_slow.wait(10)
+    loop.stop()
+    assert not other.lease.hold()
+    answers.set()
+    thread.join(10)
+    assert cluster.objects[LEASE]["spec"]["holderIdentity"] == "one"
+    assert cluster.data(TOKEN) == {}
 
 
 def test_the_first_replica_creates_the_lease_and_the_secrets_own_it(cluster: Cluster, replica: Replica) -> None:
