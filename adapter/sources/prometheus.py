@@ -55,7 +55,7 @@ class PrometheusReader:
         # is neither used nor removed (https://github.com/encode/httpcore/issues/1093), until the pool is full of them.
         self._slots = asyncio.Semaphore(MOST_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
-        self._tls_stamps: tuple[FileStamp, ...] | None = None  # of the client; None if it must be opened anew
+        self._tls_stamps: tuple[FileStamp, ...] = ()
 
     def samples(self, start_s: int, end_s: int, step_s: int) -> pa.Table:
         """The samples of the ticks: one tick needs instant queries, several need range queries.
@@ -117,9 +117,6 @@ class PrometheusReader:
         # httpx does not wrap a TLS alert that arrives after the handshake.
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
             return self._no_answer(error)
-        except Exception as error:  # an error of a client library loses this query, not all
-            self._tls_stamps = None  # the client may cause it
-            return QueryError(f"unexpected {type(error).__name__}: {error}")
 
     def _no_answer(self, error: Exception) -> QueryError:
         if isinstance(error, httpx.TimeoutException):
@@ -137,7 +134,7 @@ class PrometheusReader:
         return "query_range", {**form, "start": str(start_s), "end": str(end_s), "step": str(step_s)}
 
     async def _current_client(self) -> httpx.AsyncClient:
-        """The client, opened anew after a TLS file has changed or an unexpected error."""
+        """The client, opened anew after a TLS file has changed."""
         stamps = tls_stamps(self._settings.tls)
         if self._client is not None and stamps != self._tls_stamps:
             await self._client.aclose()

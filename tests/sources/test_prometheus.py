@@ -507,27 +507,6 @@ def test_a_late_query_affects_only_its_own_signal() -> None:
     assert faults(rows) == {"default/orders": sentence}
 
 
-def test_an_unexpected_error_affects_only_its_own_signal_and_opens_a_new_client() -> None:
-    class Transport(StreamedTransport):
-        closed = 0
-
-        async def aclose(self) -> None:
-            Transport.closed += 1
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if "query=bad" in request.content.decode() and not Transport.closed:
-            raise RuntimeError("a bug")
-        return vector(({}, "1"))
-
-    settings = PrometheusSource(kind="prometheus", url="http://p.test")
-    plan = (ONE, replace(ONE, signal="workers", text="bad"))
-    with closing(PrometheusReader("main", settings, plan, Transport(answer))) as opened:
-        first, second = (rows_of(opened.samples(AT_S, AT_S, 15)) for _ in range(2))
-    assert values(first, "default/orders") == {("", "backlog_records"): 1}
-    assert faults(first) == {"default/orders": "workers (workloads[0].read[0]): unexpected RuntimeError: a bug"}
-    assert values(second, "default/orders") == {("", "backlog_records"): 1, ("", "workers"): 1}
-
-
 def test_all_queries_failing_is_a_source_error_with_the_cause() -> None:
     with pytest.raises(SourceError, match=r"main: HTTP 503 \(all 2 queries\)"):
         ask(lambda _: httpx.Response(503), ONE, ONE)
