@@ -1,6 +1,8 @@
 """Log a lasting failure once, instead of at every attempt."""
 
+import logging
 from collections.abc import Callable
+from traceback import format_exception
 from typing import Any
 
 from adapter.errors import AdapterError, plain
@@ -54,6 +56,26 @@ class FailureLogger:
         if self._causes:
             self._log.info(self._recovery_message, **self._fields)
         self._causes.clear()
+
+
+class TracebackLogger:
+    """Logs each cause of an unexpected error once in this process: a bug repeats each tick, and would fill a volume.
+
+    logger: of the standard library, the only one that Spark's workers have.
+    """
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self._causes: set[str] = set()
+
+    def log(self, error: Exception, message: str, *values: object) -> None:
+        """Log a message in the form of the standard library, and the traceback."""
+        cause = one_line(error)
+        if cause not in self._causes and len(self._causes) < MOST_CAUSES:
+            self._causes.add(cause)
+            # As text: a record with the error would keep the frames of its traceback.
+            text = "".join(format_exception(error))
+            self._logger.error(f"{message}; this cause is logged once\n%s", *values, text)
 
 
 def one_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import EVERY, Samples
 from adapter.core.state import EMPTY, VERSION, State, decode, encode_fast, encode_slow
-from adapter.failure_logger import MOST_CAUSES, one_line
+from adapter.failure_logger import TracebackLogger
 from adapter.pipeline.packing import pack_decisions, unpack
 from adapter.pipeline.shards import SHARD_KEYS, shard_of
 
@@ -25,7 +25,7 @@ BLOB = "version int, blob binary"
 Advance = Callable[[State, Samples, RuleBook], tuple[State, Decisions]]
 
 logger = logging.getLogger(__name__)
-_logged: set[str] = set()  # the causes of failed folds
+_tracebacks = TracebackLogger(logger)
 
 
 class Fold(StatefulProcessor):
@@ -100,17 +100,10 @@ def _advance(advance: Advance, state: State, samples: Samples, book: RuleBook) -
             after, decisions = advance(before, seen or Samples(at_s=samples.at_s, faults={EVERY: fault}), book)
             return after, decisions if decisions.text else None, seen is None
         except Exception as error:  # an error in one shard must not stop the others
-            _log_once(error, "with samples" if seen else "without samples", samples.at_s)
+            tried = "with samples" if seen else "without samples"
+            _tracebacks.log(error, "the fold failed at %s, %s", samples.at_s, tried)
             fault = fault or f"the samples of this tick could not be used ({type(error).__name__}: {error})"
     return EMPTY, None, True
-
-
-def _log_once(error: Exception, tried: str, at_s: float) -> None:
-    """Log a cause once in this worker: a bug fails in each tick and shard, and would fill the checkpoint's volume."""
-    cause = one_line(error)
-    if cause not in _logged and len(_logged) < MOST_CAUSES:
-        _logged.add(cause)
-        logger.error("the fold failed at %s, %s; this cause is logged once", at_s, tried, exc_info=error)
 
 
 def _with_fault(samples: Samples, fault: str) -> Samples:

@@ -1,6 +1,7 @@
 """Run a source in a Spark worker within a deadline: a source that hangs loses its samples, and the tick goes on."""
 
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from adapter.config import Config
 from adapter.errors import SourceError
+from adapter.failure_logger import TracebackLogger
 from adapter.sources import Source
 from adapter.sources.sample_table import SampleTable
 
@@ -20,6 +22,8 @@ Opener = Callable[[Config, str], Source]
 
 GRACE_S = 0.5  # a source reports its own deadline first, with a better message
 ABANDON_AFTER_DEADLINES = 20  # a call that hangs for this long is abandoned, and the source is opened anew
+
+_tracebacks = TracebackLogger(logging.getLogger(__name__))
 
 
 class SourceRunner:
@@ -53,6 +57,7 @@ class SourceRunner:
             raise
         except Exception as error:  # an error of a client library loses this source's samples, not the tick
             self.close()
+            _tracebacks.log(error, "source %s failed", self._name)
             raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
         finally:
             self._call = None  # its error holds the frames of the source, and so all that they use

@@ -170,6 +170,18 @@ def test_after_an_unexpected_error_the_source_is_opened_again(error: Exception, 
     assert gated.opened == 2
 
 
+def test_the_traceback_of_an_unexpected_error_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    gated = GatedSource([RuntimeError("a bug"), RuntimeError("a bug")])
+    gated.free.set()
+    source = runner_for(gated, tmp_path)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="a bug"):
+            source.samples(TICKS)
+    (line,) = caplog.records
+    assert line.message.startswith("source recorded failed; this cause is logged once\nTraceback")
+    assert line.message.endswith("RuntimeError: a bug\n")
+
+
 def test_the_error_of_a_source_is_passed_on(tmp_path: Path) -> None:
     gated = GatedSource([SourceError("recorded", "503 Service Unavailable")])
     with pytest.raises(SourceError, match=r"^recorded: 503 Service Unavailable$"):
