@@ -34,3 +34,19 @@ def test_an_input_that_neither_passes_nor_waits_for_over_a_rate_window(appended,
 
 def test_a_missing_backlog_does_not_interrupt_the_sentence():
     assert set(faults(5000, 0, missing=(120.0, 180.0))[6:]) == {FAULT}
+
+
+@pytest.mark.parametrize(("every_s", "phase_s"), [(30, 0), (30, 12), (45, 25), (60, 5)])
+def test_a_step_of_the_input_between_commits_is_no_contradiction(every_s, phase_s):
+    """The commits show the step later than the end of the log does."""
+
+    def seen(at_s):
+        appended, done = (500 * each + 4500 * max(0, each - 390) for each in (at_s, committed_s(at_s)))
+        return tick(
+            at_s, job(**counts(6), processed_records=done, appended_records=appended, backlog_records=appended - done)
+        )
+
+    def committed_s(at_s):
+        return max(0, (at_s - phase_s) // every_s * every_s + phase_s)
+
+    assert {decision.fault for decision in history([seen(at_s) for at_s in range(0, 600, 15)])} == {""}
