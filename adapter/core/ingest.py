@@ -106,54 +106,6 @@ def without_deleted_hpas(state: State, at_s: float, rules: RuleColumns) -> State
     )
 
 
-def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
-    """The state with unplanned restarts counted (S4-09): those that do not follow a rescale."""
-    restarts = reindex([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
-    was, seen_at_s = state.slow.history, state.fast.restarts_seen_at_s
-    fast = replace(state.fast, restarts_seen_at_s=np.where(np.isfinite(restarts), samples.at_s, seen_at_s))
-    state = replace(state, fast=fast)
-    if not (np.isfinite(restarts) & (restarts != was.restarts)).any():
-        return state
-    rescaled_s = _rescaled_at_s(state.fast, rules)
-    clean_s = settle_s(rules) + rules.rate_window_s
-    planned = (samples.at_s - rescaled_s < clean_s + rules.worker_start_s) | (rescaled_s > seen_at_s)
-    # Restarts during a long gap of the counter may be old.
-    watched = samples.at_s - seen_at_s <= rules.error_after_s
-    failed = (restarts > was.restarts) & ~planned & watched
-    few, added = _few_moved(state.fast, was.failed_at_s, samples.at_s, rules)
-    recent = samples.at_s - was.failed_at_s <= np.where(few, clean_s, rules.failures_window_s)
-    total = np.where(recent, was.failures, 0.0) + np.where(few, added, restarts - was.restarts)
-    history = replace(
-        was,
-        # After a fall, the next count is only a new start: the fall may have been a missing pod.
-        restarts=np.where(restarts < was.restarts, np.nan, first_known(restarts, was.restarts)),
-        failures=np.where(failed, total, was.failures),
-        failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
-    )
-    return replace(state, slow=replace(state.slow, history=history))
-
-
-def _few_moved(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleColumns) -> tuple[Mask, Mask]:
-    """Whether a few workers were lost or came back just now, as with spot nodes, and whether to count a restart.
-
-    All restarts of one loss are one failure, which counts with others only while the rates between them are not clean.
-    So a pod that crashes in a loop holds the target, and nodes that are lost now and then do not.
-    """
-    few = at_s - fast.few_moved_at_s < settle_s(rules) + rules.rate_window_s
-    missing = np.fmin(fast.counts.ready_workers, fast.counts.workers) < fast.counts.spec_workers
-    return few, missing & ~(failed_at_s >= fast.few_moved_at_s)
-
-
-def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:
-    """When the workers last changed in a rescale: within in_flight_timeout_s, or before all of them were ready.
-
-    A change after that may be a failure, so it does not count.
-    """
-    changed_s, spec_s = fast.changed_at_s, fast.spec_changed_at_s
-    lasts = (changed_s - spec_s < rules.in_flight_timeout_s) | ~(fast.all_ready_at_s >= spec_s)
-    return np.where(lasts, np.fmax(changed_s, spec_s), spec_s)
-
-
 def rated_workers(fast: Fast, at_s: float, rules: RuleColumns) -> Array:
     """The workers that the rates belong to: the ready ones, and those that were not ready only for a short time."""
     counts, all_ready_at_s = fast.counts, fast.all_ready_at_s

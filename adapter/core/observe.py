@@ -8,16 +8,8 @@ import numpy as np
 
 from adapter.core import parameters
 from adapter.core.aggregation import largest, smallest
-from adapter.core.ingest import (
-    HEALTH,
-    count_failures,
-    faulty,
-    ingest,
-    rated_workers,
-    reindex,
-    trim,
-    without_deleted_hpas,
-)
+from adapter.core.failures import count_failures
+from adapter.core.ingest import HEALTH, faulty, ingest, rated_workers, reindex, trim, without_deleted_hpas
 from adapter.core.latest_signals import with_latest
 from adapter.core.measured_cost import with_measured_cost
 from adapter.core.missing_metrics import lasting_partitions
