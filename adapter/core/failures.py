@@ -13,7 +13,7 @@ from adapter.core.state import Fast, State
 
 
 def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
-    """The state with unplanned restarts counted (S4-09): those that do not follow a rescale."""
+    """The state with unplanned restarts counted: those that do not follow a rescale."""
     restarts = reindex([samples.whole("restarts")], samples.workloads, state.slow.workloads)[0]
     was, seen_at_s = state.slow.history, state.fast.restarts_seen_at_s
     fast = replace(state.fast, restarts_seen_at_s=np.where(np.isfinite(restarts), samples.at_s, seen_at_s))
@@ -21,14 +21,15 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     if not (np.isfinite(restarts) & (restarts != was.restarts)).any():
         return state
     rescaled_s = _rescaled_at_s(state.fast, rules)
-    clean_s = settle_s(rules) + rules.rate_window_s
-    planned = (samples.at_s - rescaled_s < clean_s + rules.worker_start_s) | (rescaled_s > seen_at_s)
+    planned = (samples.at_s - rescaled_s < _clean_s(rules) + rules.worker_start_s) | (rescaled_s > seen_at_s)
     # Restarts during a long gap of the counter may be old.
     watched = samples.at_s - seen_at_s <= rules.error_after_s
-    failed = (restarts > was.restarts) & ~planned & watched
-    few, added = _few_moved(state.fast, was.failed_at_s, samples.at_s, rules)
-    recent = samples.at_s - was.failed_at_s <= np.where(few, clean_s, rules.failures_window_s)
-    total = np.where(recent, was.failures, 0.0) + np.where(few, added, restarts - was.restarts)
+    lost_few = samples.at_s - state.fast.few_moved_at_s < _clean_s(rules)
+    recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
+    # All restarts with the loss and the return of a few workers, as of a spot node, are one failure.
+    ignored = lost_few & recent & ~_soon_lost_again(state.fast, was.failed_at_s, samples.at_s, rules)
+    failed = (restarts > was.restarts) & ~planned & watched & ~ignored
+    total = np.where(recent, was.failures, 0.0) + np.where(lost_few, 1.0, restarts - was.restarts)
     history = replace(
         was,
         # After a fall, the next count is only a new start: the fall may have been a missing pod.
@@ -39,15 +40,18 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     return replace(state, slow=replace(state.slow, history=history))
 
 
-def _few_moved(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleColumns) -> tuple[Mask, Mask]:
-    """Whether a few workers were lost or came back just now, as with spot nodes, and whether to count a restart.
+def _clean_s(rules: RuleColumns) -> Array:
+    """Seconds after a change until the rates show nothing of it."""
+    return settle_s(rules) + rules.rate_window_s
 
-    All restarts of one loss are one failure, which counts with others only while the rates between them are not clean.
-    So a pod that crashes in a loop holds the target, and nodes that are lost now and then do not.
+
+def _soon_lost_again(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleColumns) -> Mask:
+    """Whether a few workers were lost again before the rates were clean after the last failure.
+
+    So a pod that crashes again and again holds the target, and nodes that are lost now and then do not.
     """
-    few = at_s - fast.few_moved_at_s < settle_s(rules) + rules.rate_window_s
     missing = np.fmin(fast.counts.ready_workers, fast.counts.workers) < fast.counts.spec_workers
-    return few, missing & ~(failed_at_s >= fast.few_moved_at_s)
+    return missing & ~(failed_at_s >= fast.few_moved_at_s) & (at_s - failed_at_s <= _clean_s(rules))
 
 
 def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:

@@ -196,9 +196,9 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
     # One pod of many that restarts does not distort the rates, nor do the extra ones of a rolling update.
     over = samples.at_s - fast.spec_changed_at_s >= _FLAPS_S
     extra = over & (np.minimum(now.workers, was.workers) >= now.spec_workers)
-    few = over & (np.minimum(now.ready_workers, was.ready_workers) >= (1 - FEW_RATIO) * now.spec_workers)
-    few &= ~(fast.lost_at_s > fast.all_ready_at_s)  # the last ones to return end the loss of many
-    many = ~few & (np.abs(now.ready_workers - was.ready_workers) > FEW_RATIO * was.ready_workers)
+    mostly_ready = over & (np.minimum(now.ready_workers, was.ready_workers) >= (1 - FEW_RATIO) * now.spec_workers)
+    mostly_ready &= ~(fast.lost_at_s > fast.all_ready_at_s)  # the last ones to return end the loss of many
+    many = ~mostly_ready & (np.abs(now.ready_workers - was.ready_workers) > FEW_RATIO * was.ready_workers)
     disturbing = many & ~_flaps(fast, now, samples.at_s)
     lost = disturbing & (now.ready_workers < np.minimum(was.ready_workers, now.spec_workers))
     available, former = (np.fmin(each.ready_workers, each.workers) for each in (now, was))

@@ -422,26 +422,45 @@ def test_failures_that_make_workers_unready_are_counted(lost, down_s):
     assert {d.reason for d in found if d.at_s >= 1500} == {Reason.FAILURES}
 
 
+def losing(at_s, restarts, lost=0.0):
+    """A tick of a busy job of 100 workers."""
+    found = counts(100, ready_workers=100.0 - lost)
+    return tick(at_s, job(**found, **flow(at_s), restarts=float(restarts), utilization_ratio=0.9))
+
+
+SPOT = {"lost": 1, "every_s": 390, "away_s": 60, "restarts_at_s": (0,)}
+
+
 @pytest.mark.parametrize(
-    ("lost", "every_s", "at_return", "reason"),
+    ("changes", "reason"),
     [
-        pytest.param(1, 390, 0, Reason.HOLD, id="a node now and then"),
-        pytest.param(1, 390, 1, Reason.HOLD, id="the job restarts again when the worker is back"),
-        pytest.param(11, 390, 0, Reason.FAILURES, id="more than a tenth of the workers"),
-        pytest.param(1, 75, 0, Reason.FAILURES, id="a pod that crashes in a loop"),
-        pytest.param(0, 390, 0, Reason.FAILURES, id="all workers stay"),
+        pytest.param({}, Reason.HOLD, id="a node now and then"),
+        pytest.param({"restarts_at_s": (0, 60)}, Reason.HOLD, id="the job restarts again when the worker is back"),
+        pytest.param({"lost": 11}, Reason.FAILURES, id="more than a tenth of the workers"),
+        pytest.param({"every_s": 75}, Reason.FAILURES, id="a pod that crashes in a loop"),
+        pytest.param({"lost": 0}, Reason.FAILURES, id="all workers stay"),
     ],
 )
-def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(lost, every_s, at_return, reason):
+def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(changes, reason):
+    spot = SPOT | changes
+
     def seen(at_s):
-        turn, since_s = divmod(at_s - 600, every_s)
-        is_lost = at_s >= 600 and since_s < 60
-        restarts = 0.0 if at_s < 600 else turn + 1 + at_return * (turn + (since_s >= 60))
-        found = counts(100, ready_workers=100.0 - lost * is_lost)
-        return tick(at_s, job(**found, **flow(at_s), restarts=float(restarts), utilization_ratio=0.9))
+        turn, since_s = divmod(at_s - 600, spot["every_s"])
+        is_lost = at_s >= 600 and since_s < spot["away_s"]
+        restarts = sum(turn + (since_s >= each_s) for each_s in spot["restarts_at_s"]) if at_s >= 600 else 0
+        return losing(at_s, restarts, spot["lost"] * is_lost)
 
     found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)], book(max_workers=200, quanta="none"))
     assert found[-1].reason == reason
+
+
+def test_a_lost_worker_does_not_end_the_failures_of_a_job_that_restarts_again_and_again():
+    def seen(at_s):
+        restarts = max(0, (at_s - 105) // 195) + (at_s >= 1590)
+        return losing(at_s, restarts, lost=float(1590 <= at_s < 1650))
+
+    found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)], book(max_workers=200, quanta="none"))
+    assert {d.reason for d in found if d.at_s >= 600} == {Reason.FAILURES}
 
 
 def test_the_restarts_with_each_node_that_comes_late_are_no_failures():
