@@ -50,8 +50,8 @@ def _soon_lost_again(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleCol
 
     So a pod that crashes again and again holds the target, and nodes that are lost now and then do not.
     """
-    missing = np.fmin(fast.counts.ready_workers, fast.counts.workers) < fast.counts.spec_workers
-    return missing & ~(failed_at_s >= fast.few_moved_at_s) & (at_s - failed_at_s <= _clean_s(rules))
+    is_other_loss: Mask = ~(failed_at_s >= fast.few_lost_at_s)
+    return is_other_loss & (at_s - failed_at_s <= _clean_s(rules))
 
 
 def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:

@@ -217,6 +217,7 @@ def _with_counts(fast: Fast, samples: Samples, workloads: tuple[str, ...]) -> Fa
         changed_at_s=np.where(changed, samples.at_s, fast.changed_at_s),
         lost_at_s=np.where(lost, samples.at_s, fast.lost_at_s),
         few_moved_at_s=np.where(few_moved, samples.at_s, fast.few_moved_at_s),
+        few_lost_at_s=np.where(few_moved & (available < former), samples.at_s, fast.few_lost_at_s),
         spec_changed_at_s=np.where(first | rescaled, samples.at_s, fast.spec_changed_at_s),
         spec_raised_at_s=np.where(raised, samples.at_s, fast.spec_raised_at_s),
         all_ready_at_s=np.where(now.ready_workers >= now.spec_workers, samples.at_s, fast.all_ready_at_s),

@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 26  # raise it whenever layout() changes
+VERSION = 27  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -77,7 +77,7 @@ class WorkloadHistory:
     """Failures and scale-downs of each workload."""
 
     restarts: Array  # the counter, as last seen; unknown after a fall
-    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before; lost nodes excepted
+    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before
     failed_at_s: Array  # the last of them
     budget_s: Array  # pause that scale-downs may still cost, as of budget_at_s; NaN before the first one
     budget_at_s: Array
@@ -120,6 +120,7 @@ class Fast:
     changed_at_s: Array = field(metadata=_by("workload"))  # a worker count last changed, flaps excepted
     lost_at_s: Array = field(metadata=_by("workload"))  # ready workers were last lost, likewise
     few_moved_at_s: Array = field(metadata=_by("workload"))  # a few workers were last lost or back, rescales excepted
+    few_lost_at_s: Array = field(metadata=_by("workload"))  # a few workers were last lost, likewise
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas, if unknown the workers, last changed
     spec_raised_at_s: Array = field(metadata=_by("workload"))  # the same last rose
@@ -167,15 +168,13 @@ class State:
     slow: Slow
 
 
-def _kinds(group: Any) -> tuple[tuple[str, Any], ...]:
+def _find_kinds(group: Any) -> tuple[tuple[str, Any], ...]:
     """The fields of a group that hold arrays: name and type, an array or a dataclass of arrays."""
-    return _kinds_of(group)  # a type checker takes no class for the argument of a cache
-
-
-@lru_cache(maxsize=16)
-def _kinds_of(group: Any) -> tuple[tuple[str, Any], ...]:
     kinds = get_type_hints(group)
     return tuple((f.name, kind) for f in fields(group) if (kind := kinds[f.name]) == Array or is_dataclass(kind))
+
+
+_kinds: Callable[[Any], tuple[tuple[str, Any], ...]] = lru_cache(maxsize=16)(_find_kinds)
 
 
 def _metadata(group: Any) -> dict[str, Any]:

@@ -438,6 +438,10 @@ SPOT = {"lost": 1, "every_s": 390, "away_s": 60, "restarts_at_s": (0,)}
         pytest.param({"restarts_at_s": (0, 60)}, Reason.HOLD, id="the job restarts again when the worker is back"),
         pytest.param({"lost": 11}, Reason.FAILURES, id="more than a tenth of the workers"),
         pytest.param({"every_s": 75}, Reason.FAILURES, id="a pod that crashes in a loop"),
+        pytest.param(
+            {"every_s": 75, "away_s": 30, "restarts_at_s": (30,)}, Reason.FAILURES, id="its restarts are seen late"
+        ),
+        pytest.param({"every_s": 315, "away_s": 300}, Reason.HOLD, id="a pod that waits five minutes for its restart"),
         pytest.param({"lost": 0}, Reason.FAILURES, id="all workers stay"),
     ],
 )
