@@ -19,7 +19,7 @@ from adapter.core.window_points import POINTS, move_points
 Stage = tuple[str, str]
 _FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
-_FAULTY_FORGET_S = 86_400.0  # while a source fails; limited, because a fleet may match nothing for ever
+_FAULTY_FORGET_S = 86_400.0  # while a source fails and an hour after; not for ever, as a fleet may match nothing
 _COUNTER_ORIGINS = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
@@ -55,6 +55,7 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
         partitions_before_at_s=np.where(fewer, samples.at_s, fast.partitions_before_at_s),
         running_seen_at_s=np.where(np.isfinite(now.running), samples.at_s, fast.running_seen_at_s),
         sink_healthy_seen_at_s=np.where(np.isfinite(now.sink_healthy), samples.at_s, fast.sink_healthy_seen_at_s),
+        fault_at_s=np.array([samples.at_s]) if EVERY in samples.faults else fast.fault_at_s,
         hpa_seen_at_s=np.where(_has_hpa(now) | faulty(samples, workloads), samples.at_s, fast.hpa_seen_at_s),
     )
     slow = _with_overrides(replace(state.slow, facts=after), samples, workloads)
@@ -141,7 +142,9 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
-    limit_s = _FAULTY_FORGET_S if EVERY in samples.faults else FORGET_S
+    # The first healthy ticks may lack samples, as those after a restart of Prometheus.
+    is_faulty = EVERY in samples.faults or samples.at_s - state.fast.fault_at_s[0] < FORGET_S
+    limit_s = _FAULTY_FORGET_S if is_faulty else FORGET_S
     workloads = named | {w for w, age_s in silent_s.items() if age_s < limit_s}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s >= newest[w] - GONE_S}
     return tuple(sorted(workloads)), _with_whole_stages(workloads, stages | set(samples.stages))

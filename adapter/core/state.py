@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 27  # raise it whenever layout() changes
+VERSION = 28  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -131,6 +131,7 @@ class Fast:
     partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count fell; a fall soon after does not count
     partitions_before: Array = field(metadata=_by("workload"))  # their count before the last fall
     partitions_before_at_s: Array = field(metadata=_by("workload"))  # when that was
+    fault_at_s: Array = field(metadata=_by("", 1))  # a source last failed for every workload
     hpa_seen_at_s: Array = field(metadata=_by("workload"))  # its HPA was last read, or a source failed
     all_ready_at_s: Array = field(metadata=_by("workload"))  # all desired workers were last ready
     target_workers: Array = field(metadata=_by("workload"))  # what was served last
