@@ -14,13 +14,12 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import EVERY, OVERRIDE, OVERRIDES, WHOLE, Array, Samples, first_known
 from adapter.core.stage_reports import GONE_S
 from adapter.core.state import Fast, Slow, State, WorkerCounts, WorkloadFacts, align
-from adapter.core.window_points import POINTS, move_points
+from adapter.core.window_points import POINTS, counted_share, move_points
 
 Stage = tuple[str, str]
 _FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
 _FAULTY_FORGET_S = 86_400.0  # while a source fails and an hour after; not for ever, as a fleet may match nothing
-_COUNTER_ORIGINS = ("partitions", "uncommitted_partitions", "processed_source", "appended_source")
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
@@ -36,13 +35,11 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
     state = align(state, workloads, stages)
     before, now = state.slow.facts, _facts(samples, workloads)
     after = WorkloadFacts(**{name: first_known(getattr(now, name), getattr(before, name)) for name in _FACTS})
-    # A sum over other partitions, or from another source, is another counter: its difference is no progress.
-    moved = np.any([_differs(getattr(now, name), getattr(before, name)) for name in _COUNTER_ORIGINS], axis=0)
-    fast = state.fast
-    if moved.any():
+    fast, share = state.fast, counted_share(before, now, state.fast.most_partitions)
+    if (share != 1).any():
         place = {workload: number for number, workload in enumerate(workloads)}
-        index = [place[workload] for workload, _ in stages]
-        fast = move_points(fast, moved[index], before.partitions[index], now.partitions[index])
+        fast = move_points(fast, share[[place[workload] for workload, _ in stages]])
+        fast = replace(fast, most_partitions=np.where(np.isnan(share), after.partitions, fast.most_partitions))
     fewer = now.partitions < before.partitions
     fell = fewer & ~(samples.at_s - fast.partitions_fell_at_s < _FALLS_S)
     # The count before the first of several falls lasts, but later ones do not renew it for ever.
@@ -65,11 +62,6 @@ def ingest(state: State, samples: Samples, book: RuleBook) -> State:
 def _facts(samples: Samples, workloads: tuple[str, ...]) -> WorkloadFacts:
     rows = reindex([samples.whole(name) for name in _FACTS], samples.workloads, workloads)
     return WorkloadFacts(**dict(zip(_FACTS, rows, strict=True)))
-
-
-def _differs(now: Array, before: Array) -> Mask:
-    differs: Mask = np.isfinite(now) & (now != before)
-    return differs
 
 
 def _has_hpa(facts: WorkloadFacts) -> Mask:

@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 28  # raise it whenever layout() changes
+VERSION = 29  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -128,6 +128,7 @@ class Fast:
     running_seen_at_s: Array = field(metadata=_by("workload"))  # whether the job runs was last reported
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
+    most_partitions: Array = field(metadata=_by("workload"))  # the largest count since other ones made up the points
     partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count fell; a fall soon after does not count
     partitions_before: Array = field(metadata=_by("workload"))  # their count before the last fall
     partitions_before_at_s: Array = field(metadata=_by("workload"))  # when that was
@@ -292,9 +293,8 @@ def _unpack(blob: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     head, _, body = blob.partition(b"\n")
     header, arrays, start = json.loads(head), {}, 0
     for path, shape in header["shapes"].items():
-        count = int(np.prod(shape))
-        arrays[path] = np.frombuffer(body, dtype=np.float64, count=count, offset=start).reshape(shape)
-        start += count * 8
+        arrays[path] = np.frombuffer(body, np.float64, int(np.prod(shape)), start).reshape(shape)
+        start += arrays[path].nbytes
     if start != len(body):
         raise ValueError(f"damaged state: {len(body)} bytes of numbers, expected {start}")
     return dict(header["names"]), arrays

@@ -7,7 +7,7 @@ import numpy as np
 
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, first_known
-from adapter.core.state import Fast
+from adapter.core.state import Fast, WorkloadFacts
 
 # Field of Fast -> signal.
 POINTS = {
@@ -18,19 +18,38 @@ POINTS = {
     "reported": "throughput_records_per_s",
 }
 _PARTITION_SUMS = ("processed", "appended", "backlog", "partition")
+_OTHER_ORIGINS = ("uncommitted_partitions", "processed_source", "appended_source")
 _FEW_RATIO = 0.1  # of the partitions
 
 
-def move_points(fast: Fast, moved: Mask, before: Array, now: Array) -> Fast:
-    """The state without the points of other partitions or sources. A few partitions scale the backlog of a gauge.
+def counted_share(before: WorkloadFacts, now: WorkloadFacts, most: Array) -> Array:
+    """The partitions / those of the tick before, if few are missing or back; NaN if other counters are summed, else 1.
 
-    Each scrape misses some workers of a large job, and the partitions of those are not counted.
-    moved: where they changed. before, now: partitions. All have the shape (stages,).
+    Each scrape misses some workers of a large job, and the partitions of those are not counted. Added partitions bring
+    no backlog.
+    most: the largest count since other partitions made up the points. All have the shape (workloads,).
     """
-    few = (before > 0) & (np.abs(now - before) <= _FEW_RATIO * np.maximum(now, before))
-    scaled = few & np.isnan(first_known(fast.processed, fast.appended)).all(axis=0)
-    points: dict[str, Any] = {name: np.where(moved & ~scaled, np.nan, getattr(fast, name)) for name in _PARTITION_SUMS}
-    share = np.where(scaled, now, 1.0) / np.where(scaled, before, 1.0)
+    other = np.any([_differs(getattr(now, name), getattr(before, name)) for name in _OTHER_ORIGINS], axis=0)
+    was, count = before.partitions, first_known(now.partitions, before.partitions)
+    few = (was > 0) & (count <= most) & (np.abs(count - was) <= _FEW_RATIO * np.maximum(count, was))
+    counted = _differs(count, was)
+    share = np.where(few, count, 1.0) / np.where(few, was, 1.0)
+    return np.where(other | (counted & ~few), np.nan, np.where(counted, share, 1.0))
+
+
+def move_points(fast: Fast, share: Array) -> Fast:
+    """Drop points whose counters cover other partitions; rescale a backlog gauge if few partitions are missing.
+
+    share: as of counted_share, of shape (stages,).
+    """
+    is_gauge = np.isnan(first_known(fast.processed, fast.appended)).all(axis=0)
+    kept = (share == 1) | (np.isfinite(share) & is_gauge)
+    points: dict[str, Any] = {name: np.where(kept, getattr(fast, name), np.nan) for name in _PARTITION_SUMS}
     # Records are whole: a rounding error must not look like a rise.
-    points["backlog"] = np.where(share != 1, np.rint(fast.backlog * share), points["backlog"])
+    points["backlog"] = np.where(share == 1, fast.backlog, np.rint(points["backlog"] * share))
     return replace(fast, **points)
+
+
+def _differs(now: Array, before: Array) -> Mask:
+    differs: Mask = np.isfinite(now) & (now != before)
+    return differs

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from builders import JOB, book, counts, flow, fold, history, job, last, steady, tick
+from builders import JOB, TICK_S, book, counts, flow, fold, history, job, last, steady, tick
 
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
@@ -657,20 +657,41 @@ def test_x_04_a_partition_that_returns_is_no_progress():
     assert all(rate is None or rate == pytest.approx(1000) for rate in rates)
 
 
-def gauges(at_s, partitions):
-    """A Flink job without the offsets of its group: each partition adds to the gauges."""
-    load = {"throughput_records_per_s": 10.0 * partitions, "backlog_records": 500.0 * partitions}
-    return tick(at_s, job(**counts(100), **load, utilization_ratio=0.6, partitions=float(partitions)))
+def gauges(at_s, partitions, backlog, **more):
+    """A busy Flink job that reports its throughput and backlog as gauges."""
+    load = {"throughput_records_per_s": 1000.0, "backlog_records": backlog}
+    return tick(at_s, job(**counts(100), **load, utilization_ratio=0.6, partitions=float(partitions), **more))
 
 
-def test_a_scrape_that_misses_a_few_of_many_workers_leaves_the_rates_known():
-    found = history([gauges(at_s, 200 if at_s % 60 else 194) for at_s in range(0, 601, 15)], book(**ANY))
-    assert {(d.reason, d.growth_records_per_s) for d in found if d.at_s >= 60} == {(Reason.HOLD, 0.0)}
+@pytest.mark.parametrize("scraped", [(200, 194, 200, 200), (198, 197, 199, 196, 195, 200, 199)], ids=["some", "most"])
+def test_a_scrape_that_misses_a_few_of_many_workers_leaves_the_rates_known(scraped):
+    """Each partition adds to the gauges. Now and then, or in most ticks, some of 200 are missing."""
+    seen = [scraped[number % len(scraped)] for number in range(101)]
+    ticks = [gauges(TICK_S * number, partitions, 500.0 * partitions) for number, partitions in enumerate(seen)]
+    found = history(ticks, book(**ANY))
+    assert {(d.reason, d.growth_records_per_s) for d in found if d.at_s >= 180} == {(Reason.HOLD, 0.0)}
 
 
-def test_the_backlog_of_added_partitions_is_no_growth():
-    found = history([gauges(at_s, 200 if at_s < 300 else 250) for at_s in range(0, 601, 15)], book(**ANY))
-    assert {d.growth_records_per_s for d in found if d.at_s >= 60} == {0.0}
+def rates(ticks):
+    """The rates of growth and of input in five minutes of an event at 300 s, where they are known."""
+    found = [d for d in history(ticks, book(**ANY)) if d.at_s >= 300]
+    assert found[0].reason == Reason.NO_DATA
+    return {(d.growth_records_per_s, d.input_rate_records_per_s) for d in found if d.reason != Reason.NO_DATA}
+
+
+@pytest.mark.parametrize("added", [10, 50])
+def test_added_partitions_bring_no_backlog(added):
+    ticks = [gauges(at_s, 100 + added * (at_s >= 300), 5e4 + 200.0 * at_s) for at_s in range(0, 601, TICK_S)]
+    assert rates(ticks) == {(200.0, 1200.0)}
+
+
+def test_the_first_offsets_of_a_job_are_compared_with_no_backlog_of_its_gauge():
+    def seen(at_s):
+        if at_s < 300:
+            return gauges(at_s, 100, 5000.0)
+        return gauges(at_s, 100, 500.0, processed_records=1000.0 * at_s, processed_source=1.0)
+
+    assert rates([seen(at_s) for at_s in range(0, 601, TICK_S)]) == {(0.0, 1000.0)}
 
 
 def test_an_hpa_of_an_unknown_workload_adds_no_workload():
