@@ -12,10 +12,11 @@ from adapter.backtest.rescales import Rescale, rescales, worker_changes
 from adapter.backtest.timelines import Timeline, gaps, interpolate
 from adapter.backtest.trace import PEAK_MEAN_S, Trace, peak, resample
 from adapter.core.formatting import rate
+from adapter.core.limits import default_maximum
 from adapter.core.parameters import number_of
 from adapter.core.rates import Mask
-from adapter.core.rules import MAX_WORKERS_IF_UNKNOWN, UNTIL_MEASURED, Rules
-from adapter.core.samples import Array
+from adapter.core.rules import UNTIL_MEASURED, Rules
+from adapter.core.samples import Array, first_known
 from adapter.simulator.profiles import STEP_S, Profile
 
 _LEAST = 8  # fewest observations for an estimate of the capacity: two minutes of 15 s
@@ -89,9 +90,13 @@ def calibrate(timeline: Timeline, rules: Rules) -> CalibratedJob:
 
 
 def _limits(timeline: Timeline, rules: Rules) -> tuple[int, int]:
-    """Minimum and maximum of workers with the last known ones of the HPA, as the live decision has them."""
+    """Minimum and maximum of workers with the last known ones of the HPA, as the live decision has them.
+
+    The default maximum allows the largest size of the history.
+    """
+    largest = np.fmax.reduce(first_known(timeline.spec_workers, timeline.ready_workers))
     known = np.fmin(number_of("max_workers", rules.max_workers), _last(timeline.max_workers))
-    most = max(int(np.nan_to_num(known, nan=max(MAX_WORKERS_IF_UNKNOWN, rules.min_workers))), 1)
+    most = max(int(first_known(known, default_maximum(rules.min_workers, largest))), 1)
     return min(int(np.fmax(rules.min_workers, _last(timeline.min_workers))), most), most
 
 

@@ -96,6 +96,14 @@ def _partition_count(d: "Decision") -> str:
     return "the partitions last known" if d.partitions is None else counted(d.partitions, "partition")
 
 
+def _max(d: "Decision") -> str:
+    """The maximum. It is not always d.max_workers: the partitions do not lower a target that a gate holds."""
+    if d.max_by_default:
+        default = f"the default maximum of {workers(d.required_workers)} applies"
+        return f"; maxReplicas is unknown, so {default}: check the HPA, or set max_workers"
+    return f"; the maximum is {workers(d.required_workers)}"
+
+
 def _memory(d: "Decision") -> str:
     least = "at least " if d.min_workers == d.max_workers else ""  # the maximum may be too low for the memory
     return f"; max_partitions_per_worker requires {least}{workers(d.min_workers)} for {_partition_count(d)}"
@@ -231,9 +239,11 @@ class Bound(StrEnum):
     )
     MAX = BoundRecord(
         name="max",
-        description=f"at most max_workers and the HPA's maxReplicas; {MAX_WORKERS_IF_UNKNOWN} if neither is known",
-        # Not d.max_workers, which the partitions may set: they do not lower a target that a gate holds.
-        sentence=lambda d: f"; the maximum is {workers(d.required_workers)}",
+        description=(
+            f"at most max_workers and the HPA's maxReplicas; if neither is known, {MAX_WORKERS_IF_UNKNOWN}, or the "
+            "present size if that is larger"
+        ),
+        sentence=_max,
         limit="max_workers",
         is_cap=True,
         in_range=True,

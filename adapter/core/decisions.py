@@ -44,6 +44,7 @@ class Decision:
     ready_workers: float | None = None
     min_workers: float | None = None
     max_workers: float | None = None
+    max_by_default: float | None = None  # 1 if neither max_workers nor the HPA's maxReplicas is known, otherwise 0
     hpa_off: float | None = None  # 1 if the scale target is at 0 replicas and the HPA's minReplicas is above 0
     partitions: float | None = None  # None also if the last count is too old
     partitions_age_s: float | None = None

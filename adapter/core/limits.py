@@ -28,11 +28,11 @@ class Range:
 def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Array) -> Range:
     """The range that rules, HPA, partitions (S0-16, S4-29) and memory (S4-35) leave; an unknown limit does not apply.
 
-    Without any known maximum, the default one applies. The maximum wins over every minimum.
+    The maximum wins over every minimum.
     """
     partitions = at_least_one(facts.partitions)
     known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
-    allowed = first_known(known, np.maximum(rules.min_workers, MAX_WORKERS_IF_UNKNOWN))
+    allowed = first_known(known, default_maximum(rules.min_workers, current))
     fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed, current)
     most = np.fmin(allowed, fed)
     floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
@@ -46,6 +46,11 @@ def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Ar
         relayed=relayed,
         by_default=np.isnan(known),
     )
+
+
+def default_maximum(min_workers: Array | int, current: Array) -> Array:
+    """The maximum where none is known. It removes no workers, because a source may miss an HPA for minutes."""
+    return np.fmax(np.maximum(min_workers, MAX_WORKERS_IF_UNKNOWN), current)
 
 
 def _fed_workers(by_partitions: Array, relayed: Array, current: Array) -> Array:

@@ -273,8 +273,8 @@ class Rules:
     min_workers: int = _setting(1, "minimum of workers; the HPA's minReplicas raises it", ge=0, le=_MOST_WORKERS)
     max_workers: int | None = _setting(
         None,
-        "maximum of workers; the HPA's maxReplicas and the partitions lower it; unset, maxReplicas is the maximum, or "
-        f"{MAX_WORKERS_IF_UNKNOWN} where it is unknown",
+        "maximum of workers; the HPA's maxReplicas and the partitions lower it; unset, maxReplicas is the maximum; "
+        f"where it is unknown, {MAX_WORKERS_IF_UNKNOWN}, or the present size if that is larger",
         ge=1,
         le=_MOST_WORKERS,
     )

@@ -382,13 +382,13 @@ def test_the_simulated_job_stays_within_the_bounds_of_its_hpa() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "of_hpa", "most"),
-    [(None, 600.0, 600), (300, 600.0, 300), (None, np.nan, 100)],
+    ("own", "of_hpa", "size", "most"),
+    [(None, 600.0, 10, 600), (300, 600.0, 10, 300), (None, np.nan, 10, 100), (None, np.nan, 500, 500)],
 )
 def test_the_maximum_is_that_of_the_rules_and_the_hpa_as_far_as_known(
-    own: int | None, of_hpa: float, most: int
+    own: int | None, of_hpa: float, size: int, most: int
 ) -> None:
-    samples = PastJob(load=lambda at_s: 700.0, sizes={0: 10}).samples(1800)
+    samples = PastJob(load=lambda at_s: 700.0, sizes={0: size, 900: 10}).samples(1800)
     for seen in samples:
         seen.by_workload.update(max_workers=np.array([of_hpa]), partitions=np.array([720.0]))
     (found,) = timelines(samples, 15.0).values()

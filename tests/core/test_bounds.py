@@ -49,6 +49,9 @@ RANGES = {
     "a larger maximum of the HPA": (500, {"facts": {"max_workers": 600}}, 500, Bound.NONE),
     "no known maximum": (500, {}, 100, Bound.MAX),
     "a minimum above the maximum of an unknown one": (500, {"min_workers": 200}, 200, Bound.MAX),
+    "no known maximum of a larger job": (600, {"current": 500}, 500, Bound.MAX),
+    "a larger job without a known maximum scales down": (450, {"current": 500}, 450, Bound.NONE),
+    "no known maximum and no known size": (500, {"current": nan}, 100, Bound.MAX),
     "a maximum of 0 is not known yet": (20, {"facts": {"max_workers": 0}}, 20, Bound.NONE),
     "S0-16 S4-29 partitions": (20, {"facts": {"partitions": 12}}, 12, Bound.PARTITIONS),
     "S4-36 partitions of workers with slots": (
@@ -106,7 +109,7 @@ RANGES = {
         5,
         Bound.MAX,
     ),
-    "current above the maximum": (200, {"current": 200}, 100, Bound.MAX),
+    "current above the maximum": (200, {"current": 200, "max_workers": 100}, 100, Bound.MAX),
 }
 BRAKES = {
     "S1-18 a down to the largest of the window": (5, {"workers": {"window_workers": 8}}, 8, Bound.WINDOW),

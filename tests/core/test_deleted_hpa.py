@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import JOB, TICK_S, book, counts, flow, history, job, tick
+from builders import JOB, TICK_S, book, counts, flow, history, job, last, tick
 
 from adapter.core.decisions import Reason
 from adapter.core.samples import EVERY
@@ -39,6 +39,12 @@ def test_the_limits_end_with_the_hpa():
     found = decided(PAUSED)
     assert (found[120].min_workers, found[120].max_workers) == (2, 12)
     assert (found[315].min_workers, found[315].max_workers) == (1, 100)
+
+
+def test_a_large_job_whose_hpa_is_not_read_keeps_its_workers():
+    limits = {at_s: {"max_workers": 600} if at_s <= 120 else {} for at_s in range(0, 601, TICK_S)}
+    found = last([tick(at_s, job(**counts(500) | flow(at_s) | known)) for at_s, known in limits.items()], book())
+    assert (found.required_workers, found.max_workers, found.max_by_default) == (500, 500, 1)
 
 
 def test_an_override_ends_with_the_hpa():

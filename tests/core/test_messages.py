@@ -513,6 +513,13 @@ def test_each_bound_has_its_sentence(bound):
     )
 
 
+def test_a_default_maximum_is_named_as_such():
+    text = sentence(decision(Reason.HOLD, **CALM, **KNOWN, bound=Bound.MAX, max_by_default=1))
+    assert text.endswith(
+        "; maxReplicas is unknown, so the default maximum of 10 workers applies: check the HPA, or set max_workers"
+    )
+
+
 def test_a_target_that_stands_is_waited_for():
     text = sentence(decision(Reason.HOLD, **CALM, **KNOWN | {"required_workers": 15}, bound=Bound.LATCH))
     assert text.endswith("; waiting for the HPA to enact the target of 15 workers, decided 5 min ago")
