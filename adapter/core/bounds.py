@@ -229,8 +229,9 @@ class Bound(StrEnum):
     PARTITIONS = BoundRecord(
         name="partitions",
         description=(
-            "at most as many workers as the partitions can feed, unless a gate holds the target or a later stage needs "
-            "more; partitions that became fewer count for ten more minutes, unless the policy follows them"
+            "at most as many workers as the partitions can feed, or as a later stage needs if that is more, unless a "
+            "gate holds the target; partitions that became fewer count for ten more minutes, unless the policy follows "
+            "them"
         ),
         sentence=_partitions,
         limit="partitions",

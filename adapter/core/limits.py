@@ -56,11 +56,10 @@ def default_maximum(min_workers: Array | int, current: Array) -> Array:
 def _fed_workers(by_partitions: Array, relayed: Array, current: Array) -> Array:
     """The workers that can get input, NaN for any number.
 
-    Later stages get theirs from the whole job. The partitions do not limit a job whose later stages need more workers,
-    and do not take workers from a job with later stages, because their load changes and is unknown during a stop.
+    Later stages get theirs from the whole job, so they may need more workers than the partitions feed. The partitions
+    do not take workers from a job with later stages, because their load changes and is unknown during a stop.
     """
-    fed = np.where((relayed >= 0) & (current > by_partitions), current, by_partitions)
-    return np.where(relayed > by_partitions, np.nan, fed)
+    return np.where(relayed >= 0, np.maximum(by_partitions, np.fmax(relayed, current)), by_partitions)
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

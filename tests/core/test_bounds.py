@@ -66,10 +66,11 @@ RANGES = {
         12,
         Bound.PARTITIONS,
     ),
-    "later stages that need more": (20, FED | {"workers": {"relayed": 13}}, 20, Bound.NONE),
+    "later stages that need more": (20, FED | {"workers": {"relayed": 13}}, 13, Bound.PARTITIONS),
+    "later stages that need more than the policy wants": (20, FED | {"workers": {"relayed": 30}}, 20, Bound.NONE),
     "later stages that need more than the maximum": (
         99,
-        FED | {"workers": {"relayed": 13}, "max_workers": 30},
+        FED | {"workers": {"relayed": 31}, "max_workers": 30},
         30,
         Bound.MAX,
     ),

@@ -98,7 +98,7 @@ def test_a_source_that_falls_behind_adds_what_arrives():
 @pytest.mark.parametrize(
     ("later", "partitions", "size", "bound"),
     [
-        pytest.param({}, 10, 29, Bound.NONE, id="full, so that it needs more"),
+        pytest.param({}, 10, 17, Bound.PARTITIONS, id="full, so that it needs more"),
         pytest.param({"utilization_ratio": 0.2}, 10, 10, Bound.PARTITIONS, id="idle: the source limits the job"),
         pytest.param({"utilization_ratio": 0.2}, 4, 10, Bound.PARTITIONS, id="idle, with more workers than partitions"),
         pytest.param({"utilization_ratio": None}, 4, 10, Bound.PARTITIONS, id="of unknown load"),
@@ -109,6 +109,34 @@ def test_the_partitions_limit_the_source_and_no_later_stage_that_needs_more(late
     behind = {"growth": 300, "backlog": 20_000}
     found = last(ticks(source=behind, more={"partitions": partitions}, **later), book(**PLAIN))
     assert (found.required_workers, found.bound) == (size, bound)
+
+
+@pytest.mark.parametrize(
+    ("each", "source", "needed"),
+    [
+        pytest.param(100.0, 10_000.0, 50, id="the later stage limits the job"),
+        pytest.param(476.0, 1000.0, 11, id="the source limits the job, and the later stage needs one more"),
+        pytest.param(500.0, 1000.0, 10, id="the source limits the job"),
+    ],
+)
+def test_a_job_that_follows_its_target_reaches_what_its_later_stage_needs(each, source, needed):
+    """Ten partitions, and 4 000/s from 300 s on.
+
+    each: capacity of the later stage on one worker. source: capacity of the source.
+    """
+    running = Fluid(lambda at_s: 500.0 if at_s < 300 else 4000.0, each=each, sink=lambda at_s: source, pause_s=15)
+    state, sizes = EMPTY, []
+    while running.at_s < 1800:
+        read = {"processed_records": running.processed, "appended_records": running.appended}
+        read |= {"backlog_records": running.appended - running.processed, "partitions": 10}
+        later = job(stage="Map", processed_records=running.processed, utilization_ratio=running.busy)
+        seen = tick(running.at_s, job(stage="Source", **counts(running.workers) | read), later)
+        state, decisions = advance(state, seen, book(policy="drain", max_workers=200))
+        (found,) = rows(decisions)
+        running.scale(found.required_workers)
+        sizes.append(running.workers)
+        running.run()
+    assert (sizes[-1], max(sizes)) == (needed, needed)
 
 
 def test_the_fullest_of_several_stages_counts():
