@@ -175,18 +175,19 @@ def apply_bounds(
 ) -> tuple[Array, IntArray]:
     """The bounded size, and the last bound that changed it (an index into BOUNDS). An unknown size stays unknown.
 
-    A size at the minimum names the minimum, because no other bound has to end for a smaller size.
+    Where the other bounds hold a job at its minimum, the minimum is named, because it remains when they end.
 
     Partitions, maximum, minimum and memory come last, so they apply even during a pause. The partitions do not lower a
     target that a gate holds: while a job restarts, some of them may be missing from the count.
     """
-    size, which = wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
+    size, left, which = wanted, wanted, np.full(len(wanted), BOUNDS.index(Bound.NONE), dtype=np.int64)
     for bound in table(wanted, current, rules, range_, bound_inputs):
         after = clamp(size, bound)
         which = np.where((after == size) | np.isnan(size), which, BOUNDS.index(bound.name))
-        size = after
+        size, left = after, left if bound.name.record.in_range else after
     minimum = np.where(range_.by_memory, BOUNDS.index(Bound.MEMORY), BOUNDS.index(Bound.MIN))
-    return size, np.where((wanted < range_.least) & (size == range_.least), minimum, which)
+    held_at_minimum = (wanted < left) & (left == range_.least) & ~range_.cut
+    return size, np.where(held_at_minimum, minimum, which)
 
 
 def clamp(size: Array, bound: Clamp) -> Array:

@@ -21,6 +21,7 @@ class Range:
     allowed: Array  # `most` without the partitions
     by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
+    cut: Mask  # the partitions or the maximum set `least`, because the minimum is larger
     relayed: Array  # workers that later stages need, see relayed_load.relayed_workers
     by_default: Mask  # no maximum is known, so `allowed` is the default one
 
@@ -35,14 +36,16 @@ def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Ar
     allowed = first_known(known, default_maximum(rules.min_workers, current))
     fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed, current)
     most = np.fmin(allowed, fed)
-    floor = np.minimum(np.fmax(rules.min_workers, facts.min_workers), most)
-    least = np.minimum(np.fmax(floor, fewest_workers(partitions, rules.max_partitions_per_worker)), most)
+    minimum = np.fmax(rules.min_workers, facts.min_workers)
+    floor, of_memory = np.minimum(minimum, most), fewest_workers(partitions, rules.max_partitions_per_worker)
+    least = np.minimum(np.fmax(floor, of_memory), most)
     return Range(
         least=least,
         most=most,
         allowed=allowed,
         by_partitions=fed <= allowed,
         by_memory=least > floor,
+        cut=np.fmax(minimum, of_memory) > most,
         relayed=relayed,
         by_default=np.isnan(known),
     )
