@@ -83,12 +83,22 @@ def _partitions(d: "Decision") -> str:
     """How many partitions the load needs, unless a gate is closed. Without input and backlog there is no load."""
     if d.reason.is_gate:
         return ""
-    few = f"; only {_partition_count(d)}, so no more workers"
+    few = f"{_later_stages(d)}; only {_partition_count(d)}, so no more workers"
     if d.input_rate_records_per_s == 0 and d.backlog_records == 0:
         return few
     sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
     needed = max(ceil((size or 0) - 1e-9) for size in sizes) * (d.slots_per_worker or 1)
     return f"{few}: the load needs {counted(needed, 'partition')}" if needed > (d.partitions or inf) else few
+
+
+def _later_stages(d: "Decision") -> str:
+    """Why the size exceeds what the partitions feed; "" if it does not."""
+    size, slots = d.required_workers or 0.0, d.slots_per_worker or 1.0
+    if (size - 1) * slots < (d.partitions or inf):
+        return ""
+    if size > (d.reference_workers or 0.0):
+        return f"; later stages need {workers(size)}"
+    return "; later stages keep this size"
 
 
 def _partition_count(d: "Decision") -> str:

@@ -43,7 +43,7 @@ class Decision:
     workers: float | None = None
     ready_workers: float | None = None
     min_workers: float | None = None
-    max_workers: float | None = None
+    max_workers: float | None = None  # the largest size of a scale-up
     max_by_default: float | None = None  # 1 if neither max_workers nor the HPA's maxReplicas is known, otherwise 0
     hpa_off: float | None = None  # 1 if the scale target is at 0 replicas and the HPA's minReplicas is above 0
     partitions: float | None = None  # None also if the last count is too old

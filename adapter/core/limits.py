@@ -18,6 +18,7 @@ class Range:
 
     least: Array
     most: Array
+    ceiling: Array  # the largest size of a scale-up: `most` without the workers that later stages keep
     allowed: Array  # `most` without the partitions
     by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
     by_memory: Mask  # max_partitions_per_worker sets `least`
@@ -34,16 +35,19 @@ def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Ar
     partitions = at_least_one(facts.partitions)
     known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
     allowed = first_known(known, default_maximum(rules.min_workers, current))
-    fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed, current)
-    most = np.fmin(allowed, fed)
+    fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed)
+    # The partitions take no workers from a job with later stages: their load changes and is unknown during a stop.
+    kept = np.where((relayed >= 0) & (current > fed), current, fed)
+    most = np.fmin(allowed, kept)
     minimum = np.fmax(rules.min_workers, facts.min_workers)
     floor, of_memory = np.minimum(minimum, most), fewest_workers(partitions, rules.max_partitions_per_worker)
     least = np.minimum(np.fmax(floor, of_memory), most)
     return Range(
         least=least,
         most=most,
+        ceiling=np.fmax(np.fmin(allowed, fed), least),
         allowed=allowed,
-        by_partitions=fed <= allowed,
+        by_partitions=kept <= allowed,
         by_memory=least > floor,
         cut=np.fmax(minimum, of_memory) > most,
         relayed=relayed,
@@ -56,13 +60,9 @@ def default_maximum(min_workers: Array | int, current: Array) -> Array:
     return np.fmax(np.maximum(min_workers, MAX_WORKERS_IF_UNKNOWN), current)
 
 
-def _fed_workers(by_partitions: Array, relayed: Array, current: Array) -> Array:
-    """The workers that can get input, NaN for any number.
-
-    Later stages get theirs from the whole job, so they may need more workers than the partitions feed. The partitions
-    do not take workers from a job with later stages, because their load changes and is unknown during a stop.
-    """
-    return np.where(relayed >= 0, np.maximum(by_partitions, np.fmax(relayed, current)), by_partitions)
+def _fed_workers(by_partitions: Array, relayed: Array) -> Array:
+    """The workers that can get input, NaN for any number. Later stages may need more than the partitions feed."""
+    return np.where(relayed >= 0, np.maximum(by_partitions, relayed), by_partitions)
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

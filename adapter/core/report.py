@@ -172,7 +172,7 @@ def _numbers(tick: Tick, inputs: DecisionInput, result: DecisionResult) -> Mappi
             "workers": tick.workers,
             "ready_workers": tick.counts.ready_workers,
             "min_workers": inputs.range_.least,
-            "max_workers": inputs.range_.most,
+            "max_workers": inputs.range_.ceiling,
             "max_by_default": inputs.range_.by_default.astype(np.float64),
             "hpa_off": inputs.status.hpa_off.astype(np.float64),
             "partitions": np.where(_is_partition_count_old(tick), np.nan, at_least_one(tick.facts.partitions)),

@@ -120,7 +120,7 @@ def _other_size(d: "Decision") -> str:
     expected = _expected_backlog(d)
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
-    needed = ceil(min(d.needed_workers, d.max_workers or inf) - 1e-9)
+    needed = ceil(min(d.needed_workers, max(d.max_workers or inf, here)) - 1e-9)
     if needed == here or (needed > here and _is_capacity_unknown(d)):  # then it only spreads the partitions evenly
         return expected
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"

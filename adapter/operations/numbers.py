@@ -1,6 +1,7 @@
 """The inputs of a decision, section by section: summary, signals, capacity, terms and rules."""
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -184,7 +185,8 @@ def _current(recorded: RecordedDecision) -> str:
 def _limit_text(recorded: RecordedDecision) -> str:
     decided = recorded.decision
     most_by = "the partitions" if recorded.by_partitions else recorded.most_by
-    range_ = f"{recorded.least_by} to {most_by}"
+    kept = "; later stages keep more" if (recorded.served or 0.0) > (recorded.most or inf) else ""
+    range_ = f"{recorded.least_by} to {most_by}{kept}"
     if decided.partitions is not None:
         return f"{range_}; {counted(decided.partitions, 'partition')}"
     age_s = decided.partitions_age_s

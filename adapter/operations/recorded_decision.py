@@ -53,8 +53,8 @@ class RecordedDecision:
 
     @property
     def most(self) -> float | None:
-        """The largest size that is allowed."""
-        return self.number("range.most" if self.by_partitions else "range.allowed")
+        """The largest size of a scale-up."""
+        return self.number("range.ceiling" if self.by_partitions else "range.allowed")
 
     @property
     def most_by(self) -> str:

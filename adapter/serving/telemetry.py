@@ -35,7 +35,7 @@ _SERIES: dict[str, tuple[str, Read]] = {
     "ready_workers": ("workers that are ready", lambda decision: decision.ready_workers),
     "wanted_workers": ("workers the policy wants before bounds", lambda decision: decision.wanted_workers),
     "min_workers": ("smallest size that the bounds allow", lambda decision: decision.min_workers),
-    "max_workers": ("largest size that the bounds allow", lambda decision: decision.max_workers),
+    "max_workers": ("largest size to which the bounds allow a scale-up", lambda decision: decision.max_workers),
     "capacity": ("records/s that the present workers process", lambda decision: decision.capacity_records_per_s),
     "worker_capacity": ("records/s that one worker processes", lambda decision: decision.worker_capacity_records_per_s),
     "backlog_time_target_seconds": ("target of the backlog time", lambda decision: decision.backlog_time_target_s),

@@ -520,6 +520,11 @@ def test_a_default_maximum_is_named_as_such():
     )
 
 
+def test_workers_above_the_partitions_are_not_called_too_many():
+    kept = SAME | {"needed_workers": 16, "max_workers": 10}  # later stages keep 12
+    assert "10 would be enough" not in sentence(decision(Reason.HOLD, **DRAIN | kept))
+
+
 def test_a_target_that_stands_is_waited_for():
     text = sentence(decision(Reason.HOLD, **CALM, **KNOWN | {"required_workers": 15}, bound=Bound.LATCH))
     assert text.endswith("; waiting for the HPA to enact the target of 15 workers, decided 5 min ago")

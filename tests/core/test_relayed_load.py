@@ -112,6 +112,21 @@ def test_the_partitions_limit_the_source_and_no_later_stage_that_needs_more(late
 
 
 @pytest.mark.parametrize(
+    ("busy", "partitions", "most", "part"),
+    [
+        pytest.param(1.0, 10, 17, "later stages need 17 workers; only 10 partitions, so", id="needed by a later stage"),
+        pytest.param(0.2, 4, 4, "later stages keep this size; only 4 partitions, so", id="kept for a later stage"),
+        pytest.param(0.2, 10, 10, "catch up in 60 s; only 10 partitions, so", id="no more than the partitions feed"),
+    ],
+)
+def test_a_size_above_the_partitions_names_the_later_stages_and_is_no_maximum(busy, partitions, most, part):
+    behind = {"growth": 300, "backlog": 20_000}
+    found = last(ticks(source=behind, more={"partitions": partitions}, utilization_ratio=busy), book(**PLAIN))
+    assert found.max_workers == most
+    assert part in sentence(found)
+
+
+@pytest.mark.parametrize(
     ("each", "source", "needed"),
     [
         pytest.param(100.0, 10_000.0, 50, id="the later stage limits the job"),

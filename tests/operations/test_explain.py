@@ -6,7 +6,7 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
-from builders import book, counts, steady
+from builders import TICK_S, book, counts, flow, job, steady, tick
 from records import growing, record_of
 
 from adapter.core.decisions import Bound, Reason
@@ -183,6 +183,17 @@ def test_a_maximum_of_the_hpa_is_named_as_such():
     assert "at most 12: not above the HPA's maxReplicas" in section(growing({"max_workers": 12}), "Bounds")
     assert "at most 12: not above max_workers" in section(growing(max_workers=12), "Bounds")
     assert "1 to 100  min_workers to the default maximum" in section(growing({"partitions": 720.0}), "shop/orders")
+
+
+def test_workers_that_later_stages_keep_are_no_maximum():
+    behind, later = {"growth": 300, "backlog": 20_000}, {"throughput_records_per_s": 700, "utilization_ratio": 0.2}
+    ticks = [
+        tick(at_s, job(stage="Source", **counts() | flow(at_s, **behind), partitions=6), job(stage="Map", **later))
+        for at_s in range(0, 601, TICK_S)
+    ]
+    shown = section(record_of(ticks, book(policy="drain")), "shop/orders")
+    assert "required workers  10" in shown
+    assert "1 to 6  min_workers to the partitions; later stages keep more; 6 partitions" in shown
 
 
 def test_the_maximum_of_a_target_that_a_gate_holds_is_not_that_of_the_partitions():
