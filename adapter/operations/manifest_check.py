@@ -12,7 +12,7 @@ import structlog
 
 from adapter.config import Config, Workload, rule_book
 from adapter.config.document import documents
-from adapter.config.faults import suggestion
+from adapter.config.faults import nearest, suggestion
 from adapter.core.formatting import counted
 from adapter.core.metrics import METRICS
 from adapter.core.parameters import columns
@@ -22,6 +22,7 @@ from adapter.operations.hpa_fields import with_known_fields
 from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
 from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
+from adapter.sources.prometheus_plan import namespace_of
 
 _KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
 _CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
@@ -38,6 +39,11 @@ class _Known:
     config: Config
     workloads: Mapping[str, Workload]  # by "namespace/name"
     rules: RuleBook
+
+    @property
+    def fleet_namespaces(self) -> set[str | None]:
+        """The namespaces of the workloads that fleets find; None stands for any."""
+        return {namespace_of(fleet) for fleet in self.config.fleets}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,10 +158,11 @@ def _in_files(here: Iterable[_Manifest], sentence: str) -> str:
 
 
 def _namespace(hpa: Hpa, known: _Known) -> str:
-    """The namespace that kubectl probably adds: that of the only workload of its name, otherwise `default`."""
+    """The namespace that kubectl probably adds: that of the only workload of its name, or that of all fleets."""
     named = _selected_names(hpa)
-    spaces = {workload.namespace for workload in known.workloads.values() if workload.name in named}
-    return spaces.pop() if len(spaces) == 1 else "default"
+    configured = {workload.namespace for workload in known.workloads.values() if workload.name in named}
+    spaces = configured or known.fleet_namespaces
+    return (spaces.pop() if len(spaces) == 1 else None) or "default"
 
 
 def _selected_names(hpa: Hpa) -> set[str]:
@@ -205,10 +212,9 @@ def _ended(annotations: HpaAnnotations) -> Iterator[str]:
 
 
 def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
-    """Workloads that the file does not configure and that no fleet can find. A fleet of series may find any."""
-    spaces = {None if fleet.groups is None else fleet.namespace for fleet in known.config.fleets}
+    """Workloads that the file does not configure and that no fleet can find."""
     for workload in own.workloads:
-        if workload not in known.workloads and not spaces & {None, workload.partition("/")[0]}:
+        if workload not in known.workloads and not known.fleet_namespaces & {None, workload.partition("/")[0]}:
             yield f"{workload} is not configured{suggestion(workload, known.workloads)}"
 
 
@@ -235,13 +241,24 @@ def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[s
 def _summary(found: Collection[_Manifest], known: _Known) -> str:
     own = [each.own for each in found if each.own]
     scaled = {workload for each in own for workload in each.workloads}
+    free = [workload for workload in known.workloads if workload not in scaled]
+    discovered = sorted(scaled - known.workloads.keys())
     parts = {
-        "without an HPA": [workload for workload in known.workloads if workload not in scaled],
-        "not configured, so only a fleet can find it": sorted(scaled - known.workloads.keys()),
+        "without an HPA": free,
+        "not configured, so only a fleet can find it": [f"{each}{_similar(each, free)}" for each in discovered],
         "HPAs without a metric of the adapter": sorted(each.name for each in found if not each.own),
     }
     lists = "".join(f"; {text}: {_listed(names)}" for text, names in parts.items() if names)
     return f"{counted(len(own), 'HPA')} without a fault for {counted(len(scaled), 'workload')}{lists}"
+
+
+def _similar(workload: str, others: Iterable[str]) -> str:
+    """A suggestion in brackets: the workload with the most similar name, if possible of the same namespace."""
+    namespace, _, name = workload.partition("/")
+    own_last = sorted(others, key=lambda other: other.startswith(f"{namespace}/"))
+    by_name = {other.partition("/")[2]: other for other in own_last}
+    near = nearest(name, by_name)
+    return f" (did you mean {by_name[near]}?)" if near else ""
 
 
 def _listed(names: list[str]) -> str:

@@ -134,7 +134,7 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
         for j, reading in enumerate(workload.read):
             path = f"workloads[{i}].read[{j}]"
             if isinstance(reading, PrometheusReading) and reading.source == name:
-                preset = presets.load(reading.preset) if reading.preset else _NO_PRESET
+                preset = _preset(reading)
                 signals = {**preset.signals, **reading.signals}
                 yield _QueryRead(path, workload.id, reading.match, preset, signals, reading.signals)
             elif isinstance(reading, PravegaReading) and name in sources_of(config, reading):
@@ -159,10 +159,22 @@ def _of_reads(group: list[_QueryRead], window: str, source: str) -> Iterator[Que
             yield Query(_paths(batch), signal, text, owners, stage_label, signal in first.own_signals, entries)
 
 
+def namespace_of(fleet: Fleet) -> str | None:
+    """The namespace of all workloads of a fleet; None if a label names that of each."""
+    return None if _namespace_label(fleet) else fleet.namespace
+
+
+def _namespace_label(fleet: Fleet) -> str | None:
+    return fleet.namespace_label or _preset(fleet).namespace_label
+
+
+def _preset(reads: PrometheusReading | Fleet) -> presets.Preset:
+    return presets.load(reads.preset) if reads.preset else _NO_PRESET
+
+
 def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
-    preset = presets.load(fleet.preset) if fleet.preset else _NO_PRESET
+    preset, namespace_label = _preset(fleet), _namespace_label(fleet)
     workload_label = fleet.workload_label or preset.workload_label
-    namespace_label = fleet.namespace_label or preset.namespace_label
     owners = DiscoveredWorkloads(index, workload_label, namespace_label, fleet.namespace)
     match = ",".join(promql.equal(label, value) for label, value in fleet.match.items())
     for signal, template in {**preset.signals, **fleet.signals}.items():
@@ -213,8 +225,7 @@ def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
 def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
     preset = _NO_PRESET
     try:
-        if reads.preset:
-            preset = presets.load(reads.preset)
+        preset = _preset(reads)
     except ConfigError as error:
         yield from (f"preset: {fault}" for fault in error.faults)
     yield from _match_faults(reads, preset)

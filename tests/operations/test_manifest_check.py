@@ -8,6 +8,7 @@ import yaml
 from structlog.testing import capture_logs
 
 from adapter import config as configuration
+from adapter.config import Config
 from adapter.errors import ConfigError
 from adapter.operations.manifest_check import check
 
@@ -417,25 +418,71 @@ def test_aliases_in_a_field_that_does_not_exist_cost_nothing(tmp_path: Path) -> 
         check([file], KNOWN)
 
 
-def test_a_workload_that_no_fleet_can_find_is_a_fault(tmp_path: Path) -> None:
-    us = configuration.parse(CONFIG + "fleets: [{name: f, source: kafka, groups: '.*', namespace: us}]\n", "c.yaml")
+SERIES = "source: prometheus, preset: flink"
+
+
+def with_fleet(settings: str) -> Config:
+    """The configuration with a fleet of these settings."""
+    source = "  prometheus: {kind: prometheus, url: 'http://p:9090'}\nworkloads:"
+    text = CONFIG.replace("workloads:", source) + f"fleets: [{{name: f, {settings}}}]\n"
+    return configuration.parse(text, "c.yaml")
+
+
+@pytest.mark.parametrize(
+    "fleet",
+    [
+        pytest.param("source: kafka, groups: '.*', namespace: us", id="groups of another namespace"),
+        pytest.param(f"{SERIES}, namespace: flink", id="series of another namespace"),
+        pytest.param(SERIES, id="series of the namespace default"),
+    ],
+)
+def test_a_workload_that_no_fleet_can_find_is_a_fault(tmp_path: Path, fleet: str) -> None:
     with pytest.raises(ConfigError, match="shop/order is not configured; did you mean shop/orders"):
-        check([file_of(tmp_path, hpa(workload="order"))], us)
+        check([file_of(tmp_path, hpa(workload="order"))], with_fleet(fleet))
 
 
-def test_a_workload_that_a_fleet_may_find_is_named(tmp_path: Path) -> None:
-    shop = "fleets: [{name: f, source: kafka, groups: '.*', namespace: shop}]\n"
-    found = check([file_of(tmp_path, hpa(workload="reports"))], configuration.parse(CONFIG + shop, "c.yaml"))
+@pytest.mark.parametrize(
+    "fleet",
+    [
+        pytest.param("source: kafka, groups: '.*', namespace: shop", id="groups of its namespace"),
+        pytest.param(f"{SERIES}, namespace: shop", id="series of its namespace"),
+        pytest.param(f"{SERIES}, namespace_label: namespace", id="series with a label for the namespace"),
+        pytest.param("source: prometheus, preset: cadvisor", id="a preset with a label for the namespace"),
+    ],
+)
+def test_a_workload_that_a_fleet_may_find_is_named(tmp_path: Path, fleet: str) -> None:
+    found = check([file_of(tmp_path, hpa(workload="reports"))], with_fleet(fleet))
     assert found.endswith("; not configured, so only a fleet can find it: shop/reports")
+
+
+def test_an_hpa_without_a_namespace_has_that_of_the_only_fleet(tmp_path: Path) -> None:
+    bare = hpa(workload="reports")
+    del bare["metadata"]["namespace"]
+    found = check([file_of(tmp_path, bare)], with_fleet(f"{SERIES}, namespace: flink"))
+    assert found.endswith("; not configured, so only a fleet can find it: flink/reports")
+
+
+@pytest.mark.parametrize(
+    ("scaled", "similar"),
+    [
+        pytest.param(["cart"], "shop/cart (did you mean shop/carts?)", id="a misspelt name, before another namespace"),
+        pytest.param(["carts", "cart"], "shop/cart (did you mean eu/carts?)", id="a name without an HPA"),
+        pytest.param(["orders", "order"], "shop/order", id="a name that has its HPA is not meant"),
+    ],
+)
+def test_a_workload_that_a_fleet_may_find_has_the_similar_workload_without_an_hpa_beside_it(
+    tmp_path: Path, scaled: list[str], similar: str
+) -> None:
+    file = file_of(tmp_path, *(hpa(name, name) for name in scaled))
+    found = check([file], with_fleet(f"{SERIES}, namespace: shop"))
+    assert found.endswith(f"; not configured, so only a fleet can find it: {similar}")
 
 
 @pytest.mark.parametrize(
     "file", sorted(MANIFESTS.glob("[!k]*.yaml")) + sorted(MANIFESTS.glob("kafka*")), ids=lambda file: file.stem
 )
 def test_each_manifest_of_the_repository_is_valid(file: Path) -> None:
-    series = "  p: {kind: prometheus, url: 'http://p:9090'}\nfleets: [{name: f, source: p, preset: flink}]\n"
-    fleet = configuration.parse(CONFIG.replace("workloads:", series + "workloads:"), "c.yaml")
-    assert check([file], fleet).startswith("1 HPA without a fault for 1 workload")
+    assert check([file], with_fleet(SERIES)).startswith("1 HPA without a fault for 1 workload")
 
 
 @pytest.mark.parametrize(
