@@ -235,13 +235,14 @@ def test_check_refuses_the_names_that_helm_refuses(
     assert capsys.readouterr().err == f"backlog-adapter: {fault} ({file} line 2)\n"
 
 
+@pytest.mark.parametrize(("wrong", "meant"), [("serv", "serve"), ("pipline", "pipeline")])
 def test_check_lists_the_faults_of_config_after_a_name_that_helm_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wrong: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "values.yaml"
-    assert checked(file, "config:\n  timing: {tick_s: 0}\nserv: {}\n") == 2
+    assert checked(file, f"config:\n  timing: {{tick_s: 0}}\n{wrong}: {{}}\n") == 2
     assert capsys.readouterr().err == (
-        f"backlog-adapter: serv: is not a value of the chart; did you mean serve? ({file} line 3)\n"
+        f"backlog-adapter: {wrong}: is not a value of the chart; did you mean {meant}? ({file} line 3)\n"
         f"backlog-adapter: config.timing.tick_s: expected at least 1, got 0 ({file} line 2)\n"
     )
 

@@ -60,7 +60,7 @@ def null_faults(document: Document) -> list[str]:
 def _hint(name: object, known: frozenset[str]) -> str:
     if name in Config.model_fields:
         return "; move it below config"
-    below = {field: f"config.{field}" for field in Config.model_fields}
+    below = {field: f"config.{field}" for field in Config.model_fields if field not in known}
     near = nearest(name, known | below.keys())
     return f"; did you mean {below.get(near, near)}?" if near else ""
 
