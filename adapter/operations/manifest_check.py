@@ -1,6 +1,5 @@
 """Check the HPAs in manifests against the configuration, without a cluster."""
 
-import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,10 +16,11 @@ from adapter.core.formatting import counted
 from adapter.core.metrics import METRICS
 from adapter.core.parameters import columns
 from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.errors import ConfigError
 from adapter.operations.hpa_fields import with_known_fields
+from adapter.operations.hpa_hints import hints
 from adapter.operations.hpa_manifest import Hpa, hpa_of
-from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
 from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
 from adapter.sources.prometheus_plan import namespace_of
 
@@ -44,6 +44,11 @@ class _Known:
     def fleet_namespaces(self) -> set[str | None]:
         """The namespaces of the workloads that fleets find; None stands for any."""
         return {namespace_of(fleet) for fleet in self.config.fleets}
+
+    def rules_of(self, own: Autoscaler) -> Rules | None:
+        """The rules of the workload of an HPA; None without one, and if several fleets may find it."""
+        is_known = len(self.config.fleets) == 1 or not self.workloads.keys().isdisjoint(own.workloads[:1])
+        return self.rules.of(own.workloads[0], fleet=0) if own.workloads and is_known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +131,7 @@ def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     return _Manifest(
         file=file,
         faults=(*unknown, *found),
-        hints=tuple(_ended(own.annotations)),
+        hints=tuple(hints(hpa, whole, own, known.rules_of(own))),
         name=f"{namespace}/{hpa.metadata.name}",
         target=(target.kind, namespace, target.name),
         own=own if own.workloads else None,
@@ -202,15 +207,6 @@ def _own_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
     yield from _unmatched_labels(own, whole, known)
 
 
-def _ended(annotations: HpaAnnotations) -> Iterator[str]:
-    now_s = time.time()
-    if annotations.pause_until_s <= now_s:
-        yield f"annotation {PAUSE_UNTIL} is in the past, so scaling is not paused; remove the pause, or set a later end"
-    if annotations.rules_until_s <= now_s:
-        text = "so the policy and rules in annotations have no effect; remove them, or set a later end"
-        yield f"annotation {RULES_UNTIL} is in the past, {text}"
-
-
 def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
     """Workloads that the file does not configure and that no fleet can find."""
     for workload in own.workloads:
@@ -219,12 +215,11 @@ def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
 
 
 def _ignored_rules(own: Autoscaler, known: _Known) -> Iterable[str]:
-    """The contradictions for which the pipeline ignores annotations. A workload of several fleets has unknown rules."""
-    first = own.workloads[:1]
-    if not first or (first[0] not in known.workloads and len(known.config.fleets) != 1):
+    """The contradictions for which the pipeline ignores annotations."""
+    if known.rules_of(own) is None:
         return ()
     overrides = {name: np.array([value]) for name, value in own.annotations.rules.items()}
-    return columns(first, np.zeros(1), known.rules, 0.0, overrides)[1].values()
+    return columns(own.workloads[:1], np.zeros(1), known.rules, 0.0, overrides)[1].values()
 
 
 def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:

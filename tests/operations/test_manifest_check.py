@@ -396,6 +396,52 @@ def test_annotations_that_have_ended_are_named(tmp_path: Path, annotation: str, 
     assert [line["event"] for line in logged] == [f"{file}: HPA shop/orders: {text}"]
 
 
+GATE = "so an idle job keeps 1 worker; set minReplicas to 0, which needs the feature gate HPAScaleToZero"
+BY_KEDA = {"annotations": {"backlog-adapter/workload": "orders"} | rules(min_workers=0)["annotations"]}
+
+
+@pytest.mark.parametrize(
+    ("item", "hints"),
+    [
+        pytest.param(
+            hpa(minimum=0),
+            ["minReplicas is 0 but min_workers is 1, so an idle job keeps 1 worker; set min_workers to 0"],
+            id="minReplicas alone",
+        ),
+        pytest.param(
+            hpa(minimum=0, metadata=rules(min_workers=2)),
+            [
+                "minReplicas is 0 but the annotation rules.min_workers is 2, so an idle job keeps 2 workers; "
+                "set the annotation rules.min_workers to 0"
+            ],
+            id="minReplicas beside an annotation",
+        ),
+        pytest.param(
+            hpa(minimum=1, metadata=rules(min_workers=0)),
+            [f"the annotation rules.min_workers is 0 but minReplicas is 1, {GATE}"],
+            id="min_workers alone",
+        ),
+        pytest.param(
+            hpa("carts", "carts", minimum=None),
+            [f"min_workers is 0 but minReplicas is 1 by default, {GATE}"],
+            id="min_workers without minReplicas",
+        ),
+        pytest.param(hpa("carts", "carts", minimum=0), [], id="both"),
+        pytest.param(hpa("carts", "carts", minimum=2), [], id="a larger minReplicas is meant"),
+        pytest.param(hpa(metric={"name": "s0"}, metadata=BY_KEDA), [], id="KEDA scales to zero itself"),
+    ],
+)
+def test_a_minimum_of_zero_that_has_no_effect_is_named(tmp_path: Path, item: dict[str, Any], hints: list[str]) -> None:
+    idle = configuration.parse(
+        CONFIG.replace("topics: [carts]}]}", "topics: [carts]}], rules: {min_workers: 0}}", 1), "c"
+    )
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, item)], idle)
+    assert [line["event"] for line in logged] == [
+        f"{file}: HPA shop/{item['metadata']['name']}: {hint}" for hint in hints
+    ]
+
+
 def test_a_field_without_a_value_is_absent(tmp_path: Path) -> None:
     empty = hpa(metadata={"annotations": None, "labels": None})
     empty["spec"] |= {"behavior": None, "minReplicas": None}

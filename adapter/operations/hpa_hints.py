@@ -1,0 +1,39 @@
+"""Sentences about an HPA that Kubernetes accepts and that probably does something else than its author expects."""
+
+import time
+from collections.abc import Iterator
+
+from adapter.core.formatting import workers
+from adapter.core.rules import Rules
+from adapter.operations.hpa_manifest import Hpa
+from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
+from adapter.sources.autoscalers import Autoscaler, Json, own_metrics
+
+
+def hints(hpa: Hpa, whole: Json, own: Autoscaler, rules: Rules | None) -> Iterator[str]:
+    """All sentences. rules: those of its workload without its annotations, None if unknown."""
+    yield from _ended(own.annotations)
+    if rules is not None and own_metrics(whole):  # KEDA scales to zero itself, whatever the minimum of its HPA
+        yield from _minima(hpa, own.annotations, rules)
+
+
+def _ended(annotations: HpaAnnotations) -> Iterator[str]:
+    now_s = time.time()
+    if annotations.pause_until_s <= now_s:
+        yield f"annotation {PAUSE_UNTIL} is in the past, so scaling is not paused; remove the pause, or set a later end"
+    if annotations.rules_until_s <= now_s:
+        text = "so the policy and rules in annotations have no effect; remove them, or set a later end"
+        yield f"annotation {RULES_UNTIL} is in the past, {text}"
+
+
+def _minima(hpa: Hpa, annotations: HpaAnnotations, rules: Rules) -> Iterator[str]:
+    """A minimum of 0 beside another one, which counts."""
+    overrides = annotations.rules if annotations.rules_until_s > time.time() else {}
+    name = "the annotation rules.min_workers" if "min_workers" in overrides else "min_workers"
+    least, replicas = overrides.get("min_workers", rules.min_workers), hpa.spec.min_replicas
+    if replicas == 0 < least:
+        yield f"minReplicas is 0 but {name} is {least:g}, so an idle job keeps {workers(least)}; set {name} to 0"
+    if least == 0 and replicas in (None, 1):
+        given = "1 by default" if replicas is None else "1"
+        fix = "set minReplicas to 0, which needs the feature gate HPAScaleToZero"
+        yield f"{name} is 0 but minReplicas is {given}, so an idle job keeps 1 worker; {fix}"
