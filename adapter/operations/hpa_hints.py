@@ -1,18 +1,25 @@
 """Sentences about an HPA that Kubernetes accepts and that probably does something else than its author expects."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from adapter.core.formatting import workers
+from adapter.core.metrics import METRICS
 from adapter.core.rules import Rules
 from adapter.operations.hpa_manifest import Hpa
 from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
 from adapter.sources.autoscalers import Autoscaler, Json, own_metrics
 
 
-def hints(hpa: Hpa, whole: Json, own: Autoscaler, rules: Rules | None) -> Iterator[str]:
-    """All sentences. rules: those of its workload without its annotations, None if unknown."""
+def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], rules: Rules | None) -> Iterator[str]:
+    """All sentences.
+
+    configured: the workloads of the configuration, as "namespace/name".
+    rules: those of its workload without its annotations, None if unknown.
+    """
     yield from _ended(own.annotations)
+    if not own.workloads:
+        yield from _unknown_metrics(hpa, whole["metadata"]["namespace"], configured)
     if rules is not None and own_metrics(whole):  # KEDA scales to zero itself, whatever the minimum of its HPA
         yield from _minima(hpa, own.annotations, rules)
 
@@ -24,6 +31,14 @@ def _ended(annotations: HpaAnnotations) -> Iterator[str]:
     if annotations.rules_until_s <= now_s:
         text = "so the policy and rules in annotations have no effect; remove them, or set a later end"
         yield f"annotation {RULES_UNTIL} is in the past, {text}"
+
+
+def _unknown_metrics(hpa: Hpa, namespace: str, configured: Container[str]) -> Iterator[str]:
+    for metric in (source.metric for source in hpa.sources if source.metric.name not in METRICS):
+        labels = (metric.selector and metric.selector.match_labels) or {}
+        if (workload := f"{namespace}/{labels.get('workload')}") in configured:
+            text = f"the adapter has no metric {metric.name}, whose selector names the workload {workload}"
+            yield f"{text}; correct the name, unless another adapter serves it"
 
 
 def _minima(hpa: Hpa, annotations: HpaAnnotations, rules: Rules) -> Iterator[str]:

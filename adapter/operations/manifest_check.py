@@ -131,7 +131,7 @@ def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     return _Manifest(
         file=file,
         faults=(*unknown, *found),
-        hints=tuple(hints(hpa, whole, own, known.rules_of(own))),
+        hints=tuple(hints(hpa, whole, own, known.workloads, known.rules_of(own))),
         name=f"{namespace}/{hpa.metadata.name}",
         target=(target.kind, namespace, target.name),
         own=own if own.workloads else None,

@@ -54,6 +54,7 @@ OF_INGRESS = {
     "type": "Object",
     "object": {"metric": {"name": "throughput"}, "target": RATE, "describedObject": INGRESS},
 }
+LAG = hpa(metric={"name": "kafka_lag"})["spec"]["metrics"][0]
 
 
 def with_metrics(*others: dict[str, Any]) -> dict[str, Any]:
@@ -439,6 +440,27 @@ def test_a_minimum_of_zero_that_has_no_effect_is_named(tmp_path: Path, item: dic
         check([file := file_of(tmp_path, item)], idle)
     assert [line["event"] for line in logged] == [
         f"{file}: HPA shop/{item['metadata']['name']}: {hint}" for hint in hints
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "metrics"),
+    [
+        pytest.param(hpa(metric={"name": "kafka_lag"}), ["kafka_lag"], id="a metric that the adapter does not have"),
+        pytest.param(hpa(workload="other", metric={"name": "kafka_lag"}), [], id="another workload"),
+        pytest.param(with_metrics(LAG), [], id="beside a metric of the adapter"),
+        pytest.param(with_spec(metrics=[OF_INGRESS, LAG]), ["kafka_lag"], id="beside a metric of another object"),
+    ],
+)
+def test_an_unknown_metric_of_a_configured_workload_is_named(
+    tmp_path: Path, item: dict[str, Any], metrics: list[str]
+) -> None:
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, item)], KNOWN)
+    assert [line["event"] for line in logged] == [
+        f"{file}: HPA shop/orders: the adapter has no metric {name}, whose selector names the workload shop/orders; "
+        "correct the name, unless another adapter serves it"
+        for name in metrics
     ]
 
 
