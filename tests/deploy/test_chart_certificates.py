@@ -250,7 +250,14 @@ def test_no_ca_is_needed_without_an_api_service(render: Render) -> None:
         ),
         pytest.param([*SECRET[:2], SECRET[3]], "tls.serve.caBundle is required", id="a certificate without its CA"),
         pytest.param([f"tls.serve.caBundle={CA}"], "/tls/serve/existingSecret", id="a CA without its certificate"),
-        pytest.param(["tls.serve.caBundle=-----BEGIN"], "/tls/serve/caBundle", id="a CA that is not in base64"),
+        *(
+            pytest.param(
+                [*SECRET[:2], f"tls.serve.caBundle={given}", SECRET[3]],
+                "tls.serve.caBundle: expected PEM in base64 on one line; write the output of base64 -w0 ca.crt",
+                id=id_,
+            )
+            for given, id_ in [("-----BEGIN", "a CA that is not in base64"), (f"{CA}\n{CA}", "a CA in several lines")]
+        ),
         pytest.param(
             ["token.existingSecret=orders-backlog-adapter-token"],
             "token.existingSecret is orders-backlog-adapter-token, which is the name of a Secret of the chart",
