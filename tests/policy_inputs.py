@@ -55,7 +55,7 @@ def wanted(policy: str, *numbers: Numbers, **more: object) -> float:
 def bounded(size: float, current: float, **rules: object) -> tuple[float, Bound]:
     """A size after the bounds of the rules alone, and the last bound that applied."""
     columns = rule_columns(1, **rules)
-    range_ = limits(columns, workload_facts(), column(np.nan), column(current))
+    range_ = limits(columns, workload_facts(), column(np.nan), column(current), column(np.nan))
     bound_inputs = {f.name: column(np.nan) if f.name.endswith("_workers") else np.array([False])
               for f in fields(BoundInputs)}  # fmt: skip
     found, cut = apply_bounds(column(size), column(current), columns, range_, BoundInputs(**bound_inputs))

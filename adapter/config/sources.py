@@ -160,7 +160,7 @@ class KafkaReading(Model):
     )
     isolation_level: IsolationLevel = Field(
         default="read_uncommitted",
-        description="isolation.level of the consumers: read_committed counts records up to the last stable offset.",
+        description="isolation.level of the consumers: with read_committed the backlog ends at the last stable offset.",
     )
 
 

@@ -16,7 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import HELD_BACK, fullest_load, is_held_back, relayed_workers
+from adapter.core.relayed_load import HELD_BACK, is_held_back, proven_load, relayed_workers
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
@@ -83,7 +83,7 @@ class DecisionInput:
 
 def decision_input(tick: Tick) -> DecisionInput:
     """The decision inputs of each workload at this tick."""
-    range_ = limits(tick.rules, tick.facts, relayed_workers(tick), tick.current_workers)
+    range_ = limits(tick.rules, tick.facts, relayed_workers(tick), tick.current_workers, tick.state.fast.target_workers)
     paused = pauses(tick.rules, tick.facts, tick.at_s)
     return DecisionInput(
         workload_index=tick.workload_index,
@@ -155,8 +155,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         backlog_time_s=signals.due_backlog_time_s,
         lowest_backlog_time_s=signals.lowest_backlog_time_s,
         utilization_ratio=_hottest(tick)[workload_index],
-        # Only once the rate window shows whether the last scale-up was effective.
-        relayed_load_ratio=np.where(tick.warm_age_s < tick.stage_rules.rate_window_s, np.nan, fullest_load(tick)),
+        relayed_load_ratio=proven_load(tick),
         partition_behind_s=partition_behind_s(tick),
         fullest_ratio=slow.fullest_ratio,
         bottleneck=~(tick.now.backpressured_ratio > HELD_BACK),

@@ -24,7 +24,7 @@ from adapter.core.fullest_worker import learn_fullest_ratio
 from adapter.core.measured_cost import slow_time_unknown
 from adapter.core.observe import Signals, Tick
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import relays_at_capacity
+from adapter.core.relayed_load import LONGEST_TRIAL_S, relays_at_capacity
 from adapter.core.samples import Array, first_known
 from adapter.core.signals import drain_time
 from adapter.core.state import ScaleUpTrial, Slow
@@ -34,7 +34,6 @@ _LONGEST_BLOCK = 8.0  # times the first one
 _CHANGING_RATIO = 0.75
 _RISING_RATIO = 1.05  # less is noise, or the end of the warm-up
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
-_LONGEST_TRIAL_S = 3600.0  # after a scale-up; a lower throughput later need not be its effect
 
 
 def update_estimates(tick: Tick) -> Tick:
@@ -188,7 +187,7 @@ def _is_conclusive(tick: Tick, trial: ScaleUpTrial) -> Mask:
     so that the throughput contains no time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
-    recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= _LONGEST_TRIAL_S
+    recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= LONGEST_TRIAL_S
     full = (tick.behind & is_overloaded(tick) & ~_may_be_warming_up(tick)) | relays
     conclusive: Mask = full & recent
     return conclusive

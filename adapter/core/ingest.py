@@ -19,7 +19,8 @@ from adapter.core.window_points import POINTS, counted_share, move_points
 Stage = tuple[str, str]
 _FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
-_FAULTY_FORGET_S = 86_400.0  # while a source fails and an hour after; not for ever, as a fleet may match nothing
+_FAULTY_FORGET_S = 86_400.0  # while a source fails; not for ever, as a fleet may match nothing
+_RETURN_S = 600.0  # after a fault: the first healthy ticks may lack samples, as those after a restart of Prometheus
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA
 _FACTS = tuple(f.name for f in fields(WorkloadFacts))
@@ -134,8 +135,7 @@ def _current_names(state: State, samples: Samples, book: RuleBook) -> tuple[tupl
     for (workload, _), at_s in seen.items():
         newest[workload] = np.fmax(at_s, newest.get(workload, -np.inf))
     silent_s = {w: np.fmin(counted[w], samples.at_s - newest.get(w, -np.inf)) for w in slow.workloads}
-    # The first healthy ticks may lack samples, as those after a restart of Prometheus.
-    is_faulty = EVERY in samples.faults or samples.at_s - state.fast.fault_at_s[0] < FORGET_S
+    is_faulty = EVERY in samples.faults or samples.at_s - state.fast.fault_at_s[0] < _RETURN_S
     limit_s = _FAULTY_FORGET_S if is_faulty else FORGET_S
     workloads = named | {w for w, age_s in silent_s.items() if age_s < limit_s}
     stages = {(w, stage) for (w, stage), at_s in seen.items() if w in workloads and at_s >= newest[w] - GONE_S}

@@ -27,14 +27,15 @@ class Range:
     by_default: Mask  # no maximum is known, so `allowed` is the default one
 
 
-def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Array) -> Range:
+def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Array, target: Array) -> Range:
     """The range that rules, HPA, partitions (S0-16, S4-29) and memory (S4-35) leave; an unknown limit does not apply.
 
     The maximum wins over every minimum.
+    target: the former one; a crash, which lowers the present size, does not lower the default maximum.
     """
     partitions = at_least_one(facts.partitions)
     known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
-    allowed = first_known(known, default_maximum(rules.min_workers, current))
+    allowed = first_known(known, default_maximum(rules.min_workers, np.fmax(current, target)))
     fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed)
     # The partitions take no workers from a job with later stages: their load changes and is unknown during a stop.
     kept = np.where((relayed >= 0) & (current > fed), current, fed)

@@ -180,7 +180,8 @@ def _limit(name: str) -> Callable[[RecordColumns, Array], dict[str, Array]]:
         }
         unknown = dict.fromkeys((f.name for f in fields(WorkloadFacts)), np.full_like(value, np.nan))
         relayed, current = columns["range.relayed"], columns["workload_status.current_workers"]
-        range_ = limits(rules, WorkloadFacts(**unknown | facts | {name: value}), relayed, current)
+        target = columns["workload_status.target_workers"]
+        range_ = limits(rules, WorkloadFacts(**unknown | facts | {name: value}), relayed, current, target)
         moved = {f"range.{f.name}": getattr(range_, f.name).astype(np.float64) for f in fields(Range)}
         own = {"policy_input.partitions": value} if name == "partitions" else {}
         return moved | own | {"policy_input.most_workers": range_.most}

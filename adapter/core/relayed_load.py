@@ -9,6 +9,7 @@ from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import is_processing
 
+LONGEST_TRIAL_S = 3600.0  # after a scale-up; a lower throughput later need not be its effect
 HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
 
 
@@ -54,6 +55,13 @@ def fullest_load(tick: Tick) -> Array:
         return np.full(len(tick.workload_index), np.nan)
     load = np.where(tick.sized, np.nan, stage_load(tick))
     return tick.largest(load)[tick.workload_index]
+
+
+def proven_load(tick: Tick) -> Array:
+    """The fullest load; NaN while the rate window does not show yet whether the last scale-up was effective."""
+    is_recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= LONGEST_TRIAL_S
+    unproven = is_recent & (tick.warm_age_s < tick.stage_rules.rate_window_s)
+    return np.where(unproven, np.nan, fullest_load(tick))
 
 
 def relayed_workers(tick: Tick) -> Array:

@@ -32,9 +32,10 @@ def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
     stands_still, progressed = np.array([_progress(counter) for counter in counters]).swapaxes(0, 1)
     trusted = returned & (stands_still | progressed)
     kept = returned.any(axis=0) & (trusted | ~returned).all(axis=0)
+    input_trusted = trusted[_COUNTERS.index("appended")]
     points: dict[str, Any] = {}
     for name in _POINTS:
-        values, stay = getattr(fast, name), kept | trusted[1] if name == "appended" else kept
+        values, stay = getattr(fast, name), kept | input_trusted if name == "appended" else kept
         old = (fast.at_s < fast.at_s[-1])[:, None] & ends & ~stay & _was_missing(values)
         points[name] = np.where(old, np.nan, values)
     # The counters of a stage may be of two exporters, which are not scraped at the same time.

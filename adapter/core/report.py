@@ -92,7 +92,7 @@ def _names_at(names: Sequence[str], place: Array | IntArray) -> tuple[str, ...]:
 
 
 def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tuple[str, ...]:
-    names, found = tick.state.slow.workloads, _found_faults(tick)
+    names, found = tick.state.slow.workloads, _found_faults(tick, faults)
     if not (faults or any(found)):
         return ("",) * len(names)
     of_all = np.where(_lacks_samples(tick, result), faults.get(EVERY, ""), "").tolist()
@@ -102,9 +102,10 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
     )
 
 
-def _found_faults(tick: Tick) -> tuple[Mapping[str, str], ...]:
-    """Per cause, the faults that the samples show."""
-    return tick.complaints, falling_counters(tick), split_loads(tick), contradicting_input(tick)
+def _found_faults(tick: Tick, faults: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+    """Per cause, the faults that the samples show. A source that counts less than all says so itself."""
+    contradicting = {name: text for name, text in contradicting_input(tick).items() if name not in faults}
+    return tick.complaints, falling_counters(tick), split_loads(tick), contradicting
 
 
 def _source_failed(tick: Tick, result: DecisionResult, samples: Samples) -> Array:

@@ -137,8 +137,6 @@ def why_unchanged(d: "Decision") -> str:
     if d.blocking_rise_records_per_s is not None:
         rise = rate(d.blocking_rise_records_per_s)
         return f"no scale-down, because the input may rise by {rise} before a scale-up can take effect"
-    if d.held_back:
-        return "no scale-down while one full subtask holds back the sources"
     if d.calm == 0:
         is_short = (d.backlog_time_s or 0.0) < (d.short_backlog_time_s or 0.0)
         return (

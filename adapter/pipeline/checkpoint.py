@@ -67,7 +67,7 @@ class Checkpoint:
     def move_stream_away(self) -> Path | None:
         """Rename the folder of the stream, so that the next start has an empty one. Returns its new path.
 
-        It replaces an older one. If it holds no finished batch, it is removed instead. No query may use the folder.
+        It replaces an older one. Without a finished batch, it is removed instead of that. No query may use the folder.
         """
         aside = self.folder / "stream.bad"
         return _move_stream_away(Path(self.stream), aside, [aside] if aside.exists() else [])
@@ -174,13 +174,14 @@ def _set_aside(stream: Path, marker: dict[str, Any], fitting: Path) -> Path | No
 
 
 def _move_stream_away(stream: Path, aside: Path, older: list[Path]) -> Path | None:
-    """Replace older streams by this one. If it holds no finished batch, remove it instead. Returns its new path."""
+    """Replace older streams by this one, or remove it if only they hold finished batches. Returns its new path."""
     if not stream.exists():
         return None
     if older and not any(stream.glob("commits/[0-9]*")):
         shutil.rmtree(stream)
         return None
     for each in older:
+        (each / MARKER).unlink(missing_ok=True)  # first, so that a stream that is removed in part fits nothing
         shutil.rmtree(each)
     return stream.rename(aside)
 

@@ -144,7 +144,7 @@ def _counts(positions: list[Position], markers: frozenset[object], offset_reset:
     committed = [position for position in positions if position.committed is not None]
     return {
         "processed_records": float(sum(position.committed or 0 for position in committed)),
-        "appended_records": float(sum(position.readable_end for position in committed)),
+        "appended_records": float(sum(position.latest for position in committed)),
         "backlog_records": float(sum(backlogs)),
         # The sum hides a single slow worker (S4-38).
         "highest_partition_backlog_records": float(max(backlogs, default=0)),
@@ -219,7 +219,8 @@ def _until_stable(position: Position, offsets: Offsets) -> Position:
     if position.committed is not None and position.committed > stable:
         raise _UnknownError(
             f"group {group} has committed {position.committed} on partition {number} of topic {topic}, after the last "
-            f"stable offset {stable}: it does not wait for transactions; set isolation_level: read_uncommitted"
+            f"stable offset {stable}: its offsets were reset during a transaction, or it does not wait for "
+            "transactions; in that case set isolation_level: read_uncommitted"
         )
     return replace(position, unstable_records=max(0, position.latest - stable))
 

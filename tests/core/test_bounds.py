@@ -32,7 +32,13 @@ def after_bounds(wanted, current=10, active=(), facts=None, workers=None, **rule
         column(wanted),
         column(current),
         columns,
-        limits(columns, workload_facts(**facts or {}), column((workers or {}).get("relayed", nan)), column(current)),
+        limits(
+            columns,
+            workload_facts(**facts or {}),
+            column((workers or {}).get("relayed", nan)),
+            column(current),
+            column(nan),
+        ),
         inputs,
     )
     return size[0], BOUNDS[bound[0]]
@@ -264,7 +270,11 @@ def test_each_bound_limits_the_size_and_is_named(wanted, changes, size, bound):
 def test_every_bound_has_an_example_and_a_place_in_the_table():
     columns = rule_columns()
     cuts = table(
-        column(10), column(10), columns, limits(columns, workload_facts(), column(nan), column(10)), bound_inputs()
+        column(10),
+        column(10),
+        columns,
+        limits(columns, workload_facts(), column(nan), column(10), column(nan)),
+        bound_inputs(),
     )
     assert {bound for *_, bound in CUTS.values()} == set(Bound)
     assert [one.name for one in cuts] == [bound for bound in Bound if bound is not Bound.NONE]
@@ -344,7 +354,7 @@ def test_each_workload_has_its_own_limits():
     columns = replace(rule_columns(2), max_workers=column(5, 50))
     facts = joined([workload_facts(), workload_facts()])
     free = {name: np.zeros(2, dtype=bool) for name in MASKS} | {name: column(nan, nan) for name in LIMITS}
-    range_ = limits(columns, facts, column(nan, nan), column(10, 10))
+    range_ = limits(columns, facts, column(nan, nan), column(10, 10), column(nan, nan))
     size, which = apply_bounds(column(20, 20), column(10, 10), columns, range_, BoundInputs(**free))
     assert size.tolist() == [5, 20]
     assert [BOUNDS[number] for number in which] == [Bound.MAX, Bound.NONE]

@@ -47,6 +47,18 @@ def test_a_large_job_whose_hpa_is_not_read_keeps_its_workers():
     assert (found.required_workers, found.max_workers, found.max_by_default) == (500, 500, 1)
 
 
+def test_a_crash_lowers_no_target_of_a_large_job_without_a_known_maximum():
+    """Without spec.replicas, a third of the workers is missing from 375 s on."""
+    ticks = [
+        tick(
+            at_s, job(**flow(at_s, 15_000), partitions=1000.0, workers=left, ready_workers=left, utilization_ratio=0.7)
+        )
+        for at_s in range(0, 601, 15)
+        for left in [150.0 if at_s < 375 else 110.0]
+    ]
+    assert {each.required_workers for each in history(ticks, book(policy="drain")) if each.at_s > 60} == {150}
+
+
 def test_an_override_ends_with_the_hpa():
     found = decided({"max_workers": 50, "rule.max_workers": 20})
     assert (found[120].max_workers, found[330].max_workers) == (20, 100)

@@ -64,6 +64,16 @@ def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(backpressur
     assert ("no scale-down while one full subtask holds back the sources" in sentence(found)) == (reason is Reason.HOLD)
 
 
+def test_backpressure_that_flickers_holds_the_size_as_well():
+    """One tick of eight has less."""
+    later = {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0}
+    flickering = [
+        ticks(until_s=900, more={"backpressured_ratio": 0.45 if number % 8 == 7 else 0.8}, **later)[number]
+        for number in range(61)
+    ]
+    assert {found.required_workers for found in history(flickering, book(**PLAIN))[4:]} == {10}
+
+
 def test_the_sentence_names_the_load_of_the_later_stage():
     found = last(ticks(), book(**PLAIN))
     assert (found.reason, found.relayed_load_ratio, found.stage) == (Reason.UP, 1.0, "Source")

@@ -118,17 +118,16 @@ LEFT_OUT = "not counted: the group waits for open transactions to end (isolation
 
 
 @pytest.mark.parametrize(
-    ("read", "backlog", "appended"),
+    ("read", "backlog"),
     [
-        pytest.param(ORDERS, 60 + 20, 190, id="they count by default"),
-        pytest.param(MARKED, 60 + 20, 190, id="they count where only the markers are none"),
-        pytest.param(WAITING, 5 + 0, 115, id="they do not count for a read_committed group"),
+        pytest.param(ORDERS, 60 + 20, id="they are backlog by default"),
+        pytest.param(MARKED, 60 + 20, id="they are backlog where only the markers are none"),
+        pytest.param(WAITING, 5 + 0, id="they are no backlog of a read_committed group"),
     ],
 )
-def test_the_records_of_open_transactions(read: GroupRead, backlog: float, appended: float) -> None:
+def test_the_records_of_open_transactions_are_input(read: GroupRead, backlog: float) -> None:
     found = numbers(read, OPEN)
-    assert (found["backlog_records"], found["appended_records"]) == (backlog, appended)
-    assert found["appended_records"] - found["processed_records"] == found["backlog_records"]
+    assert (found["backlog_records"], found["appended_records"]) == (backlog, 190)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +148,9 @@ def test_the_decision_says_how_many_records_a_read_committed_group_waits_for(
 def test_a_commit_after_the_last_stable_offset_contradicts_read_committed() -> None:
     offsets = replace(OPEN, stable={("orders", 0): 45, ("orders", 1): 69})
     assert fault(WAITING, offsets) == (
-        "group orders has committed 70 on partition 1 of topic orders, after the last stable offset 69: it does not "
-        "wait for transactions; set isolation_level: read_uncommitted"
+        "group orders has committed 70 on partition 1 of topic orders, after the last stable offset 69: its offsets "
+        "were reset during a transaction, or it does not wait for transactions; in that case set isolation_level: "
+        "read_uncommitted"
     )
 
 

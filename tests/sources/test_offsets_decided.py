@@ -170,9 +170,13 @@ def test_the_backlog_of_a_group_behind_an_open_transaction_does_not_end_at_its_f
         pytest.param(300, 200, id="a group behind them"),
     ],
 )
-def test_the_signals_of_a_read_committed_group_agree(length_s: int, lag_s: int) -> None:
+def test_open_transactions_change_neither_the_input_nor_the_size_of_a_read_committed_group(
+    length_s: int, lag_s: int
+) -> None:
     found = decisions(transactions(length_s, lag_s, is_read_committed=True), workers=3, read=WAITING)
     assert [each.fault for each in found if "check that all three count the same records" in each.fault] == []
+    assert {round(each.input_rate_records_per_s) for each in found[4:]} == {8 * RATE}
+    assert {each.required_workers for each in found[4:]} <= {3, 4}
 
 
 def test_a_group_that_has_read_all_but_an_open_transaction_is_not_stuck() -> None:

@@ -94,7 +94,7 @@ def _capacity(policy_input: PolicyInput) -> _Capacity:
 
 def _is_calm(policy_input: PolicyInput) -> Mask:
     """Whether the job keeps pace without a backlog, so that fewer workers may be enough."""
-    return _has_no_backlog(policy_input) & keeps_pace(policy_input) & ~policy_input.held_back
+    return _has_no_backlog(policy_input) & keeps_pace(policy_input)
 
 
 def _has_no_backlog(policy_input: PolicyInput) -> Mask:
@@ -134,11 +134,11 @@ def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, input_rate: 
 def _workers_of_full_stage(policy_input: PolicyInput) -> Array:
     """Workers that carry the input of the fullest stage without a backlog of its own, NaN without such a stage.
 
-    The backlog of such a stage waits at the source, whose reported backlog may not show it.
+    Its backlog waits at the source, which may not report it. At least the present workers while it is held back.
     """
-    rules = policy_input.rules
-    busy = policy_input.workers * policy_input.relayed_load_ratio
-    return whole(busy / rules.target_utilization_ratio) + rules.min_spare_workers
+    rules, workers = policy_input.rules, policy_input.workers
+    carry = whole(workers * policy_input.relayed_load_ratio / rules.target_utilization_ratio) + rules.min_spare_workers
+    return np.where(policy_input.held_back, np.fmax(carry, workers), carry)
 
 
 def _keep_up_rate(rules: RuleColumns, input_rate: Array) -> Array:

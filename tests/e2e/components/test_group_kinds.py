@@ -163,7 +163,7 @@ def test_records_of_an_open_transaction_are_backlog_only_of_a_group_that_reads_t
     found = tick(closed_last.enter_context(closing(opened(broker, plan))), int(time.time()))
     assert broker.backlog_records("read_committed", "topic-open") == RECORDS
     assert found["shop/read_committed", "backlog_records"] == 0
-    assert found["shop/read_committed", "appended_records"] == RECORDS
+    assert found["shop/read_committed", "appended_records"] == 2 * RECORDS
     assert str(found["shop/read_committed", FAULT]).startswith(f"{RECORDS} records after the last stable offset are")
     assert found["shop/read_uncommitted", "backlog_records"] == 2 * RECORDS - READ_RECORDS
 
