@@ -43,13 +43,14 @@ class RestartPolicy:
     # The query hangs after this time without a published tick, whichever is longer.
     stalled_ticks: int = 4  # fewer may be a slow batch
     stalled_after_s: float = 90.0  # measured on a loaded machine: a start of 20 s and a first tick of 31 s
-    starts: int = 3  # then the process is dead; it has 90 + 180 + 360 s for its first tick
+    starts: int = 3  # then the process is dead: after 90 + 180 + 360 s without a tick
     # Until then, a clock may be corrected, or a machine may have memory again.
     stream_is_lost_after_s: float = 120.0
 
-    def stall_limit_s(self, tick_s: float, failed_starts: int) -> float:
+    def stall_limit_s(self, tick_s: float, failed_starts: int, is_first: bool = False) -> float:
         """The limit for the next tick. It doubles with each start without a tick, because the machine may be slow."""
-        return float(max(self.stalled_after_s, self.stalled_ticks * tick_s) * 2 ** min(failed_starts, self.starts - 1))
+        doublings = min(failed_starts + is_first, self.starts - 1)  # the first tick of a process has twice the time
+        return float(max(self.stalled_after_s, self.stalled_ticks * tick_s) * 2**doublings)
 
     def dead_after_s(self, tick_s: float) -> float:
         """The time without a published tick after which the process must be replaced."""
@@ -183,8 +184,7 @@ class StreamingJob:
 
     def _watch(self) -> None:
         """Restart the query whenever it fails, until stop() or the end of the JVM."""
-        policy = self._policy
-        backoff_s = policy.first_backoff_s
+        backoff_s = self._policy.first_backoff_s
         assert self._session is not None  # noqa: S101 - start() opens it first
         while not self._stopping.wait(CHECK_EVERY_S):
             error = self._query_error()
@@ -192,7 +192,7 @@ class StreamingJob:
             if self._session.exit_code() is not None:
                 return self._report_end(self._session)
             if failure is None and self._has_published():
-                self.failure, backoff_s = None, policy.first_backoff_s
+                self.failure, backoff_s = None, self._policy.first_backoff_s
                 self._failed_starts = self._permanent_failures = 0
             if failure is not None:
                 self.failure = failure
@@ -203,7 +203,7 @@ class StreamingJob:
                 if self._permanent_failures <= 1:
                     self._permanent_since_s = time.monotonic()
                 self._restart(self._session, backoff_s)
-                backoff_s = min(2 * backoff_s, policy.most_backoff_s)
+                backoff_s = min(2 * backoff_s, self._policy.most_backoff_s)
 
     def _report_end(self, session: Session) -> None:
         """Let the process end after its JVM, unless a signal to the process group ends both."""
@@ -284,7 +284,8 @@ class StreamingJob:
 
     def _stalled(self) -> str | None:
         idle_s = self._idle_s(self._started_s)
-        limit_s = self._policy.stall_limit_s(self._config.timing.tick_s, self._failed_starts)
+        is_first = self.publisher.published_s is None
+        limit_s = self._policy.stall_limit_s(self._config.timing.tick_s, self._failed_starts, is_first)
         return f"no tick was published for {idle_s:.0f} s" if idle_s > limit_s else None
 
     def _idle_s(self, since_s: float) -> float:

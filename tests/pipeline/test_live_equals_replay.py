@@ -143,7 +143,7 @@ def test_a_supervisor_that_fails_ends_the_process_and_releases_the_checkpoint(
 def test_a_query_that_stalls_is_restarted_with_more_time_until_it_publishes(
     spark: Session, stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=1, stalled_ticks=0, starts=6)
+    policy = RestartPolicy(first_backoff_s=0.1, stalled_after_s=0.5, stalled_ticks=0, starts=7)
     job = StreamingJob(stream.plan.config, RULES, stream.publish, opener=OPENER, policy=policy)
     run_until_a_tick(job, stream)
     assert job.restarts > 0

@@ -136,5 +136,6 @@ def test_the_state_of_the_streaming_query_is_shown(tmp_path: Path) -> None:
 def test_each_start_without_a_tick_doubles_the_time_for_the_next_until_the_pipeline_is_dead() -> None:
     policy = RestartPolicy()
     assert [policy.stall_limit_s(15, failed_starts) for failed_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]
+    assert [policy.stall_limit_s(15, failed, is_first=True) for failed in range(3)] == [180.0, 360.0, 360.0]
     assert policy.stall_limit_s(60, 0) == 4 * 60.0
     assert policy.dead_after_s(15) == 90.0 + 180.0 + 360.0
