@@ -42,7 +42,8 @@ def _no_data(d: "Decision") -> str:
     if uncounted:
         return f"The segments of {d.workload} were never counted; {CHECK_COUNT}"
     if d.partitions is None:
-        return f"No sample of {d.workload} yet; check its sources in the configuration"
+        fix = "" if d.source_failed else "; check its sources in the configuration"  # the error of the source follows
+        return f"No sample of {d.workload} yet{fix}"
     known = f"Only the number of partitions of {d.workload} is known ({count(d.partitions)})"
     return f"{known}; also read its throughput and backlog, or set the policy {_BY_PARTITIONS}"
 

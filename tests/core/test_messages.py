@@ -55,6 +55,10 @@ SENTENCES = {
         decision(Reason.NO_DATA, required_workers=None),
         "No sample of shop/orders yet; check its sources in the configuration",
     ),
+    "never a sample, because its source fails": (
+        decision(Reason.NO_DATA, required_workers=None, source_failed=1.0, fault="fleet: no answer within 1.5 s"),
+        "No sample of shop/orders yet: fleet: no answer within 1.5 s",
+    ),
     "no rate yet": (
         decision(Reason.NO_DATA, required_workers=None, sample_age_s=0),
         "No target yet: too few samples of shop/orders for a rate; wait for the next ticks",
