@@ -40,10 +40,11 @@ def test_the_pipeline_runs_as_any_user_on_a_read_only_root(adapter: Adapter, con
         found = controlplane.api.get(path)["status"]["phase"]
         return found if found in ("Succeeded", "Failed") else ""
 
-    ended = until(phase, 300, "the pod has ended")
-    printed = controlplane.kubectl("-n", NAMESPACE, "logs", "any-user")
-    assert ended == "Succeeded", printed
-    controlplane.kubectl("-n", NAMESPACE, "delete", "pod", "any-user")
+    try:
+        ended = until(phase, 400, "the pod has ended")
+        assert ended == "Succeeded", controlplane.kubectl("-n", NAMESPACE, "logs", "any-user")
+    finally:
+        controlplane.kubectl("-n", NAMESPACE, "delete", "pod", "any-user")
 
 
 def simulated_fleet(name: str) -> dict[str, object]:
@@ -53,7 +54,7 @@ def simulated_fleet(name: str) -> dict[str, object]:
         "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"},
     }  # fmt: skip
     container = {
-        "name": "run", "image": PIPELINE, "args": ["run", "--for", "120s"], "securityContext": security,
+        "name": "run", "image": PIPELINE, "args": ["run", "--for", "200s"], "securityContext": security,
         "env": [{"name": "HOME", "value": SCRATCH}], "volumeMounts": [{"name": "tmp", "mountPath": SCRATCH}],
     }  # fmt: skip
     spec = {"restartPolicy": "Never", "containers": [container], "volumes": [{"name": "tmp", "emptyDir": {}}]}
