@@ -25,7 +25,7 @@ def partition_behind_s(tick: Tick) -> Array:
     accumulates between commits. NaN if it is unknown, if the job stands still, and while the partition catches up.
     """
     now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
-    # So many partitions as heavy as this one would have the whole load.
+    # The number of partitions of this weight that would carry the whole load.
     as_heavy = tick.facts.partitions[tick.workload_index] / np.fmax(1.0, tick.signals.hottest_partition_ratio)
     behind_s = backlog_time(least * as_heavy, tick.signals.throughput_records_per_s)
     stuck = tick.now.stuck_backlog_records > 0
