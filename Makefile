@@ -12,7 +12,7 @@ HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
 # Without cached bytecode every process compiles every module, and pytest rewrites every assert again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help run test unit e2e e2e-all e2e-node e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
+.PHONY: help run test test-full unit e2e e2e-all e2e-node e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines wire fuzz bench bench-policies bench-api picture chart dashboards dashboard-pictures tools tools-all lint format lock image clean need-java need-go need-maven
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,15 +21,18 @@ run: need-java $(READY) ## Run the adapter on a simulated fleet; ARGS="--for 120
 	$(BIN)/backlog-adapter run $(ARGS)
 
 test: need-java lint ## Lint, types, import rules, unit tests and Spark tests
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e" $(ARGS)
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e and not full" $(ARGS)
+
+test-full: need-java $(READY) ## What test leaves out: a day of simulation, more damage to checkpoints
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e and full" $(ARGS)
 
 unit: $(READY) ## The fast tests on all cores: no Java, no long simulations, no helm
-	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation and not tools" $(ARGS)
+	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation and not tools and not full" $(ARGS)
 
 e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
 	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart SELECTION="e2e and not full"
 
-e2e-all: need-java tools-all $(READY) ## All end-to-end tests, also with Flink, KEDA, a Spark cluster and a browser
+e2e-all: need-java tools-all test-full ## test-full and all end-to-end tests, also with Flink, KEDA, a Spark cluster and a browser
 	$(MAKE) --jobs 3 e2e-engines e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
 
 # Each group has servers of its own and mostly waits, so the groups run side by side, the longest first.

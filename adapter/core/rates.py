@@ -37,8 +37,9 @@ def since_jump(values: Array) -> Mask:
     """
     usable, last, rises = np.ones(values.shape, dtype=bool), np.full(values.shape[1], np.nan), np.zeros(values.shape)
     for point, value in enumerate(values):
-        rises[point] = np.nan_to_num(np.maximum(value - last, 0.0))
+        rises[point] = np.maximum(value - last, 0.0)
         last = first_known(value, last)
+    rises = np.nan_to_num(rises)
     others = rises.sum(axis=0) - rises
     jumps = (others > 0) & (rises > _JUMP * others)
     for point in range(1, len(values)):

@@ -18,7 +18,8 @@ GRID = Grid(
 
 
 @pytest.mark.simulation
-@pytest.mark.timeout(300)
+@pytest.mark.full
+@pytest.mark.timeout(600)
 def test_drain_defaults_needs_about_as_many_workers_after_a_day_of_learning() -> None:
     (group,) = groups(units(HILLS, GRID))
     (configured, *_), (measuring, *_) = (score for _, score in simulate(group, {"hills": HILLS}))

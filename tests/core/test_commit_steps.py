@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from math import nan
 
 import numpy as np
@@ -105,76 +106,118 @@ SETTINGS = {
 }
 
 
-def committed_each(interval_s, jobs, rules, until_s, **facts):
-    """Run jobs, by the time of their first commit, that commit every interval_s; yields after each tick."""
-    state, book = EMPTY, RuleBook(by_workload={f"shop/{phase_s}": rules for phase_s in jobs})
-    committed, commits = dict.fromkeys(jobs, 0.0), dict.fromkeys(jobs, 0)
-    for at_s in range(0, until_s):
-        for phase_s, running in jobs.items():
-            if (at_s - phase_s) // interval_s >= commits[phase_s]:
-                committed[phase_s], commits[phase_s] = running.processed, commits[phase_s] + 1
+@dataclass
+class Committer:
+    """A simulated job that commits its offsets every interval_s, for the first time at first_s."""
+
+    running: Fluid
+    interval_s: float
+    rules: Rules
+    first_s: float = 0.0
+    committed: float = 0.0
+    commits: int = 0
+
+    def commit(self, at_s):
+        """Commit if it is time."""
+        if (at_s - self.first_s) // self.interval_s >= self.commits:
+            self.committed, self.commits = self.running.processed, self.commits + 1
+
+    def sample(self, name, facts):
+        """Its present samples, with committed offsets."""
+        return job(
+            name,
+            **counts(self.running.workers),
+            processed_records=self.committed,
+            appended_records=self.running.appended,
+            backlog_records=self.running.appended - self.committed,
+            **facts,
+        )
+
+
+def ticks_of(jobs, until_s, **facts):
+    """Run jobs side by side; yields after each tick."""
+    state, book = EMPTY, RuleBook(by_workload={name: each.rules for name, each in jobs.items()})
+    for at_s in range(until_s):
+        for each in jobs.values():
+            each.commit(at_s)
         if at_s % 15 == 0:
-            seen = [
-                job(
-                    f"shop/{phase_s}",
-                    **counts(running.workers),
-                    processed_records=committed[phase_s],
-                    appended_records=running.appended,
-                    backlog_records=running.appended - committed[phase_s],
-                    **facts,
-                )
-                for phase_s, running in jobs.items()
-            ]
+            seen = [each.sample(name, facts) for name, each in jobs.items()]
             state, decided = advance(state, tick(float(at_s), *seen), book)
             for each in rows(decided):
-                jobs[int(each.workload.removeprefix("shop/"))].scale(each.required_workers)
+                jobs[each.workload].running.scale(each.required_workers)
             yield
-        for running in jobs.values():
-            running.run(1)
+        for each in jobs.values():
+            each.running.run(1)
+
+
+STEPS = list(product(INTERVALS_S, SETTINGS, (INPUT, 0.0)))
 
 
 @cache
-def sizes_after_a_step(interval_s, setting, before):
+def sizes_after_a_step():
     """The workers that jobs, which commit at different times, have half an hour after a step of the input."""
-    jobs = {phase_s: Fluid(lambda at_s: before if at_s < STEP_AT_S else STEP_TO, each=EACH) for phase_s in PHASES_S}
-    for _ in committed_each(interval_s, jobs, SETTINGS[setting], 2 * STEP_AT_S):
+
+    def committer(case, phase_s):
+        interval_s, setting, before = case
+        running = Fluid(lambda at_s: before if at_s < STEP_AT_S else STEP_TO, each=EACH)
+        return Committer(running, interval_s, SETTINGS[setting], phase_s)
+
+    jobs = {
+        f"shop/{number}-{phase_s}": committer(case, phase_s)
+        for number, case in enumerate(STEPS)
+        for phase_s in PHASES_S
+    }
+    for _ in ticks_of(jobs, 2 * STEP_AT_S):
         pass
-    return [running.workers for running in jobs.values()]
+    return {
+        case: [jobs[f"shop/{number}-{phase_s}"].running.workers for phase_s in PHASES_S]
+        for number, case in enumerate(STEPS)
+    }
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("interval_s", INTERVALS_S)
-@pytest.mark.parametrize("before", [INPUT, 0.0])
-def test_drain_follows_a_step_of_the_input_whenever_offsets_are_committed(interval_s, setting, before):
-    assert min(sizes_after_a_step(interval_s, setting, before)) >= 15
+@pytest.mark.parametrize("case", STEPS, ids=str)
+def test_drain_follows_a_step_of_the_input_whenever_offsets_are_committed(case):
+    assert min(sizes_after_a_step()[case]) >= 15
 
 
 WAVE_S = 2 * 3600.0
+RARE_S = (30, 60, 59.7, 61.3)
 
 
 @cache
-def needed_workers(interval_s):
-    """The mean workers of jobs without utilization that commit at different times, and the longest backlog time."""
+def needed_workers():
+    """Of jobs without utilization, by the interval of their commits: the mean workers, and the longest backlog time."""
     jobs = {
-        phase_s: Fluid(lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S), workers=12, each=100.0, pause_s=10.0)
+        f"shop/{interval_s}-{phase_s}": Committer(
+            Fluid(lambda at_s: 500 + 300 * np.sin(2 * np.pi * at_s / WAVE_S), workers=12, each=100.0, pause_s=10.0),
+            interval_s,
+            Rules(policy="drain"),
+            phase_s,
+        )
+        for interval_s in (5, *RARE_S)
         for phase_s in (0, 3, 9)
     }
-    workers, behind_s = [], 0.0
-    for _ in committed_each(interval_s, jobs, Rules(policy="drain"), int(2 * WAVE_S), partitions=24.0):
-        workers.append([running.workers for running in jobs.values()])
-        waits = max((running.appended - running.processed) / running.load(running.at_s) for running in jobs.values())
-        behind_s = max(behind_s, waits)
-    return np.mean(workers, axis=0), behind_s
+    workers, behind_s = {name: [] for name in jobs}, dict.fromkeys((5, *RARE_S), 0.0)
+    for _ in ticks_of(jobs, int(2 * WAVE_S), partitions=24.0):
+        for name, each in jobs.items():
+            running = each.running
+            workers[name].append(running.workers)
+            waits_s = (running.appended - running.processed) / running.load(running.at_s)
+            behind_s[each.interval_s] = max(behind_s[each.interval_s], waits_s)
+    most = dict.fromkeys(behind_s, 0.0)
+    for name, each in jobs.items():
+        most[each.interval_s] = max(most[each.interval_s], np.mean(workers[name]))
+    return most, behind_s
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("interval_s", [30, 60, 59.7, 61.3])
+@pytest.mark.parametrize("interval_s", RARE_S)
 def test_rare_commits_need_few_more_workers_without_utilization(interval_s):
     """A backlog that commits leave, and that falls as they drift relative to the ticks, shows no full workers."""
-    workers, behind_s = needed_workers(interval_s)
-    assert max(workers) < 1.2 * max(needed_workers(5)[0])
-    assert behind_s < 90
+    workers, behind_s = needed_workers()
+    assert workers[interval_s] < 1.2 * workers[5]
+    assert behind_s[interval_s] < 90
 
 
 STREAMS_S = 30  # `commit.interval.ms` of Kafka Streams, unless it processes exactly once
@@ -273,17 +316,26 @@ def test_members_that_commit_at_their_own_times_get_more_workers_soon(members):
     assert group.running.workers >= 13
 
 
+EXCESSES = (1.005, 1.01, 1.015, 1.019, 1.03)
+
+
 @pytest.mark.simulation
-@pytest.mark.parametrize("above", [1.005, 1.01, 1.015, 1.019, 1.03])
-def test_a_job_that_falls_behind_slowly_keeps_the_target(above):
+def test_jobs_that_fall_behind_slowly_keep_the_target():
     """At 1800 s the input rises to slightly more than what ten workers carry. They report no utilization."""
-    running = Fluid(lambda at_s: 900.0 if at_s < STEP_AT_S else 1000.0 * above, pause_s=30.0)
     rules = Rules(policy="drain", min_workers=10, rescale_pause_s=30.0)
-    behind_s = 0.0
-    for _ in committed_each(1, {0: running}, rules, STEP_AT_S + 9000):
-        behind_s = max(behind_s, (running.appended - running.processed) / running.load(running.at_s))
-    assert running.workers > 10
-    assert behind_s <= 60
+    jobs = {
+        f"shop/{above}": Committer(
+            Fluid(lambda at_s, above=above: 900.0 if at_s < STEP_AT_S else 1000.0 * above, pause_s=30.0), 1, rules
+        )
+        for above in EXCESSES
+    }
+    behind_s = dict.fromkeys(jobs, 0.0)
+    for _ in ticks_of(jobs, STEP_AT_S + 9000):
+        for name, each in jobs.items():
+            waits_s = (each.running.appended - each.running.processed) / each.running.load(each.running.at_s)
+            behind_s[name] = max(behind_s[name], waits_s)
+    assert min(each.running.workers for each in jobs.values()) > 10
+    assert max(behind_s.values()) <= 60
 
 
 @pytest.mark.simulation

@@ -61,7 +61,7 @@ def wait_for(folder: Path, count: int, process: "subprocess.Popen[bytes]") -> No
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("dies_at", [1, 3])
+@pytest.mark.parametrize("dies_at", [pytest.param(1, marks=pytest.mark.full), 3])
 def test_a_run_after_a_kill_equals_an_undisturbed_run(tmp_path: Path, dies_at: int) -> None:
     with child(tmp_path, dies_at) as process:  # the state of the tick is stored, its snapshot is not out
         assert process.wait(PUBLISHED_WITHIN_S) == -9
@@ -101,7 +101,7 @@ def stop_spark(process: "subprocess.Popen[bytes]") -> None:
     ("damage", "cause"),
     [
         (kill_jvm, "the JVM has ended with exit code -9; if it was killed, raise the memory limit"),
-        (stop_jvm, r"the JVM did not answer \(TimeoutError\) and was killed"),
+        pytest.param(stop_jvm, r"the JVM did not answer \(TimeoutError\) and was killed", marks=pytest.mark.full),
         (stop_spark, r"Spark runs no jobs \(.*\), so its JVM was killed"),
     ],
 )

@@ -17,6 +17,7 @@ from adapter.pipeline.job import RestartPolicy, StreamingJob
 from adapter.pipeline.session import Session
 
 YEAR_S = 365 * 86_400
+full = pytest.mark.full
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -78,11 +79,11 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
 @pytest.mark.parametrize(
     ("damage", "cause"),
     [
-        pytest.param(cut("offsets/[0-9]*", 0), "Incomplete log file", id="empty offsets"),
+        pytest.param(cut("offsets/[0-9]*", 0), "Incomplete log file", id="empty offsets", marks=full),
         pytest.param(cut("offsets/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated offsets"),
-        pytest.param(cut("commits/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated commits"),
-        pytest.param(cut("metadata", 0), "No content to map due to end-of-input", id="empty metadata"),
-        pytest.param(rename_query, "Invalid UUID string: none", id="metadata of no query"),
+        pytest.param(cut("commits/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated commits", marks=full),
+        pytest.param(cut("metadata", 0), "No content to map due to end-of-input", id="empty metadata", marks=full),
+        pytest.param(rename_query, "Invalid UUID string: none", id="metadata of no query", marks=full),
         pytest.param(cut("state/0/0/[0-9]*", 0.5), "[CANNOT_LOAD_STATE_STORE", id="truncated state"),
         pytest.param(stop_in_the_first_write, "should be empty on batch 0", id="an unfinished first write"),
         pytest.param(move_offsets_ahead, "the newest tick is of 20", id="a tick of a clock that was a year ahead"),

@@ -100,21 +100,16 @@ def test_s2_08_the_default_policy_follows_the_wave_of_the_pravega_demo() -> None
 
 
 def test_the_default_policy_needs_fewer_workers_than_flinks_formula_and_is_less_late() -> None:
+    """The first eight hours of the trace have its steepest rise and its highest hour."""
     profile = PROFILES["pause-30-60"]
     trace = read(TRACES / "dsp_ads_18h_1s.csv")
-    load = resample(trace) * normalisation_ratio(trace, profile)
-    ours, flink = (
-        {name: float(values[lane]) for name, values in found.items()}
-        for found in [
-            scores(
-                closed_loop.run([SimulatedJob(load, 0, name, profile, 1) for name in ("drain", "flink-default")]).tally
-            )
-        ]
-        for lane in (0, 1)
-    )
+    load = (resample(trace) * normalisation_ratio(trace, profile))[: round(8 * 3600 / STEP_S)]
+    jobs = [SimulatedJob(load, 0, name, profile, 1) for name in ("drain", "flink-default")]
+    found = scores(closed_loop.run(jobs).tally)
+    ours, flink = ({name: float(values[lane]) for name, values in found.items()} for lane in (0, 1))
 
-    assert ours["worker_hours"] < 0.85 * flink["worker_hours"]
+    assert ours["worker_hours"] < 0.8 * flink["worker_hours"]
     assert ours["over_60s_pct"] <= 0.1 < flink["over_60s_pct"]
     assert ours["late_pct"] == 0
     assert ours["reversals_10min"] <= 1  # an up after a down, on a load that came back
-    assert ours["rescales"] <= 22  # 19 to 21 with the first four seeds
+    assert ours["rescales"] <= 13  # 12 with the first three seeds

@@ -37,7 +37,7 @@ def _fill(columns: dict[str, Array], result: PolicyResult | Outlook, rows: Mask)
 
 def policy_has(attribute: str, rules: RuleColumns) -> Mask:
     """Where the policy of a workload has a boolean property of Policy."""
-    found: Mask = np.isin(rules.policy, [number for number, one in enumerate(POLICIES) if getattr(one, attribute)])
+    found: Mask = np.array([getattr(policy, attribute) for policy in POLICIES])[rules.policy.astype(np.int64)]
     return found
 
 
