@@ -123,6 +123,7 @@ def test_a_stopped_run_whose_jvm_was_killed_ends_with_the_same_error(run: Run) -
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_a_run_of_more_groups_than_threads_ends_when_it_is_stopped(run: Run) -> None:
     (stopped,) = run.of("local[1,4]", "crowd-stopped")
     assert re.fullmatch(r"BacktestError: stopped: \d+ of \d+ runs are left; repeat the command to continue", stopped)

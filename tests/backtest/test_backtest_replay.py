@@ -18,7 +18,7 @@ from adapter.core.messages import sentence
 from adapter.core.periods import Period
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import POLICIES, Rules
-from adapter.core.samples import EVERY, Array, Dispute, Samples
+from adapter.core.samples import EVERY, Dispute, Samples
 
 pytestmark = pytest.mark.simulation
 
@@ -138,16 +138,19 @@ def test_jobs_of_any_size_are_simulated_together_as_alone() -> None:
 def test_rules_with_times_hold_at_the_times_of_the_history() -> None:
     (timeline,) = timelines(busy_day().samples(3600), 15.0).values()
 
-    def workers(**times: object) -> Array:
-        rules = replace(Rules(max_workers=40), **times)  # type: ignore[arg-type]  # names come from the test
-        return simulate([calibrate(timeline, rules)], ("drain",), BEGIN_S)[0]["drain"].workers
-
-    free = workers()
-    ended, thursday = BEGIN_S - 86_400.0, Period(days=(3,), begin_min=0, end_min=120)
-    assert np.array_equal(workers(pause_up_until_s=ended, pause_down_until_s=ended), free)
+    ended_s, thursday = BEGIN_S - 86_400.0, Period(days=(3,), begin_min=0, end_min=120)
+    rules = Rules(max_workers=40)
+    variants = [
+        rules,
+        replace(rules, pause_up_until_s=ended_s, pause_down_until_s=ended_s),
+        replace(rules, excluded=(thursday,)),
+        replace(rules, pause_up_until_s=np.inf, pause_down_until_s=np.inf),
+    ]
+    runs = simulate([calibrate(timeline, each) for each in variants], ("drain",), BEGIN_S)
+    free, ended, excluded, paused = (run["drain"].workers for run in runs)
+    assert np.array_equal(ended, free)
     assert len(set(free)) > 1
-    assert len(set(workers(excluded=(thursday,)))) == 1
-    assert len(set(workers(pause_up_until_s=np.inf, pause_down_until_s=np.inf))) == 1
+    assert len(set(excluded)) == len(set(paused)) == 1
 
 
 @pytest.mark.parametrize(

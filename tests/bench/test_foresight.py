@@ -36,6 +36,7 @@ def test_plans_that_know_ten_minutes_keep_the_limit() -> None:
 
 
 @pytest.mark.simulation
+@pytest.mark.full
 def test_late_plans_keep_the_limit_of_the_oracle() -> None:
     at_s = np.arange(0, 6 * 3600, 60.0)
     trace = Trace(name="steps", step_s=60.0, rate=np.where(at_s // 3600 % 2 == 0, 1000.0, 4000.0))
