@@ -12,7 +12,7 @@ _LEAST_WINDOWS = 1.5  # of known backlogs; the points are of two
 
 
 def contradicting_input(tick: Tick) -> dict[str, str]:
-    """Report each workload whose input exceeds throughput and backlog growth for more than a rate window."""
+    """Report each workload whose input exceeds throughput and backlog growth in a rate window."""
     fast, rates, window_s = tick.state.fast, tick.rates, tick.stage_rules.rate_window_s
     arriving = np.fmin(rates.input_rate_records_per_s, _window_rate(tick, fast.appended))
     passing = np.fmax(rates.throughput_records_per_s, _window_rate(tick, fast.processed))

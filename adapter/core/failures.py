@@ -28,7 +28,8 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
     recent = samples.at_s - was.failed_at_s <= rules.failures_window_s
     # All restarts with the loss and the return of a few workers, as of a spot node, are one failure.
     ignored = lost_few & recent & ~_soon_lost_again(state.fast, was.failed_at_s, samples.at_s, rules)
-    failed = (restarts > was.restarts) & ~planned & watched & ~ignored
+    unplanned = (restarts > was.restarts) & ~planned & watched
+    failed, few_failed = unplanned & ~ignored, unplanned & lost_few
     total = np.where(recent, was.failures, 0.0) + np.where(lost_few, 1.0, restarts - was.restarts)
     history = replace(
         was,
@@ -37,7 +38,8 @@ def count_failures(state: State, samples: Samples, rules: RuleColumns) -> State:
         failures=np.where(failed, total, was.failures),
         failed_at_s=np.where(failed, samples.at_s, was.failed_at_s),
     )
-    return replace(state, slow=replace(state.slow, history=history))
+    fast = replace(fast, few_failed_at_s=np.where(few_failed, samples.at_s, fast.few_failed_at_s))
+    return State(fast=fast, slow=replace(state.slow, history=history))
 
 
 def _clean_s(rules: RuleColumns) -> Array:
@@ -46,12 +48,13 @@ def _clean_s(rules: RuleColumns) -> Array:
 
 
 def _soon_lost_again(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleColumns) -> Mask:
-    """Whether a few workers were lost again before the rates were clean after the last failure.
+    """Whether a few workers were lost again before the rates were clean after the last failure or loss.
 
     So a pod that crashes again and again holds the target, and nodes that are lost now and then do not.
     """
-    is_other_loss: Mask = ~(failed_at_s >= fast.few_lost_at_s)
-    return is_other_loss & (at_s - failed_at_s <= _clean_s(rules))
+    last_s = np.fmax(failed_at_s, fast.few_failed_at_s)
+    is_other_loss: Mask = ~(last_s >= fast.few_lost_at_s)
+    return is_other_loss & (at_s - last_s <= _clean_s(rules))
 
 
 def _rescaled_at_s(fast: Fast, rules: RuleColumns) -> Array:

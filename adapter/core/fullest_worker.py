@@ -21,8 +21,9 @@ _RISE_PER_MINUTE = 0.1 / 1440  # it is forgotten by a tenth a day, because keys,
 def partition_behind_s(tick: Tick) -> Array:
     """Backlog time of the partition that is furthest behind, as the minimum of the window.
 
-    It counts as the hottest partition, otherwise as a mean one: its own rate is unknown. The minimum leaves out what
-    accumulates between commits. NaN if it is unknown, if the job stands still, and while the partition catches up.
+    Its own rate is unknown, so it is that of the hottest partition, or of the mean one if that is unknown. The minimum
+    leaves out what accumulates between commits. NaN if it is unknown, if the job stands still, and while the partition
+    catches up.
     """
     now, least = tick.now.highest_partition_backlog_records, tick.rates.lowest_partition_backlog_records
     # The number of partitions of this weight that would carry the whole load.

@@ -19,7 +19,7 @@ from adapter.core.window_points import POINTS, counted_share, move_points
 Stage = tuple[str, str]
 _FALLS_S = 1200.0  # until a further fall of the partitions counts: frequent ones must not block scale-downs for ever
 FORGET_S = 3600.0  # a discovered workload without a sample for this long no longer exists
-_FAULTY_FORGET_S = 86_400.0  # while a source fails; not for ever, as a fleet may match nothing
+_FAULTY_FORGET_S = 86_400.0  # while a source fails; a fleet that matches nothing fails for ever
 _RETURN_S = 600.0  # after a fault: the first healthy ticks may lack samples, as those after a restart of Prometheus
 HEALTH = ("running", "sink_healthy")
 HPA = ("min_workers", "max_workers", "pause_up", "pause_down", "failover")  # facts that come from the HPA

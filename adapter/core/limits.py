@@ -20,7 +20,7 @@ class Range:
     most: Array
     ceiling: Array  # the largest size of a scale-up: `most` without the workers that later stages keep
     allowed: Array  # `most` without the partitions
-    by_partitions: Mask  # `most` is what the partitions allow; a larger maximum would not help
+    by_partitions: Mask  # the partitions set `most`, or keep it at the present size
     by_memory: Mask  # max_partitions_per_worker sets `least`
     cut: Mask  # the partitions or the maximum set `least`, because the minimum is larger
     relayed: Array  # workers that later stages need, see relayed_load.relayed_workers
@@ -36,7 +36,8 @@ def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Ar
     partitions = at_least_one(facts.partitions)
     known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
     allowed = first_known(known, default_maximum(rules.min_workers, np.fmax(current, target)))
-    fed = _fed_workers(whole(partitions / rules.slots_per_worker), relayed)
+    # Later stages may need more workers than the partitions feed.
+    fed = np.maximum(whole(partitions / rules.slots_per_worker), np.nan_to_num(relayed))
     # The partitions take no workers from a job with later stages: their load changes and is unknown during a stop.
     kept = np.where((relayed >= 0) & (current > fed), current, fed)
     most = np.fmin(allowed, kept)
@@ -59,11 +60,6 @@ def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Ar
 def default_maximum(min_workers: Array | int, current: Array) -> Array:
     """The maximum where none is known. It removes no workers, because a source may miss an HPA for minutes."""
     return np.fmax(np.maximum(min_workers, MAX_WORKERS_IF_UNKNOWN), current)
-
-
-def _fed_workers(by_partitions: Array, relayed: Array) -> Array:
-    """The workers that can get input, NaN for any number. Later stages may need more than the partitions feed."""
-    return np.where(relayed >= 0, np.maximum(by_partitions, relayed), by_partitions)
 
 
 def pauses(rules: RuleColumns, facts: WorkloadFacts, at_s: float) -> tuple[Mask, Mask]:

@@ -167,12 +167,13 @@ def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> t
 
 
 def _between_commits_s(fast: Fast, rules: RuleColumns) -> Array:
-    """The backlog time up to which records may wait for the next commit alone; 0 for a published policy.
+    """The longest backlog time that commits once a tick cause, within the target; 0 for a published policy.
 
     Commits that are nearly as far apart as ticks show no steps: their backlog rises and falls slowly, by up to a tick.
     """
-    tick_s = np.minimum(fast.at_s[-1] - fast.at_s[-2:][0], rules.rate_window_s)  # more after missed ticks
-    return np.where(policy_has("waits_until_warm", rules), tick_s, 0.0)
+    tick_s = np.diff(fast.at_s).min() if len(fast.at_s) > 1 else 0.0  # the least, because a tick may be missing
+    within_s = np.minimum(tick_s, rules.backlog_time_target_s)
+    return np.where(policy_has("waits_until_warm", rules), within_s, 0.0)
 
 
 def _present_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFacts:

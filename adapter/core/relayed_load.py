@@ -71,7 +71,8 @@ def relayed_workers(tick: Tick) -> Array:
     """
     if tick.plain:
         return np.full(len(tick.workers), np.nan)
-    later = ~tick.sized & np.isfinite(tick.signals.throughput_records_per_s)
+    # An idle source is not sized either, but it has had a backlog.
+    later = np.isnan(tick.state.fast.seen_at_s) & ~tick.sized & np.isfinite(tick.signals.throughput_records_per_s)
     needed = whole(required_parallelism(tick) / tick.stage_rules.slots_per_worker)
     return tick.largest(np.where(later, np.nan_to_num(needed), np.nan))
 

@@ -23,8 +23,8 @@ _REPEATED_TICKS = 1.5  # a repeated sample may be newer than the last one before
 def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
     """The state without the points before a gap that ends, and with the last ticks that may repeat one of them.
 
-    The points before the gap stay if the counters have risen by too much for a repetition, or stood still before, too.
-    Those of the input stay if its own counter has: it rises on while the job itself is down.
+    Points before the gap stay if each counter rose by more than a repeated sample can, or stands still as before.
+    Those of the input stay if its own counter does so, because input goes on while the job is down.
     """
     loaded, ends = has_load(now), has_load(now) & _ends(fast, rules)
     counters = [getattr(fast, name) for name in _COUNTERS]

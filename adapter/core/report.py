@@ -103,7 +103,7 @@ def _faults(tick: Tick, result: DecisionResult, faults: Mapping[str, str]) -> tu
 
 
 def _found_faults(tick: Tick, faults: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-    """Per cause, the faults that the samples show. A source that counts less than all says so itself."""
+    """Per cause, the faults that the samples show. The note of a source that leaves records out is enough."""
     contradicting = {name: text for name, text in contradicting_input(tick).items() if name not in faults}
     return tick.complaints, falling_counters(tick), split_loads(tick), contradicting
 

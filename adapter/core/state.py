@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 29  # raise it whenever layout() changes
+VERSION = 30  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -77,7 +77,7 @@ class WorkloadHistory:
     """Failures and scale-downs of each workload."""
 
     restarts: Array  # the counter, as last seen; unknown after a fall
-    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before
+    failures: Array  # unplanned restarts in a row, each within failures_window_s of the one before; see failures
     failed_at_s: Array  # the last of them
     budget_s: Array  # pause that scale-downs may still cost, as of budget_at_s; NaN before the first one
     budget_at_s: Array
@@ -121,6 +121,7 @@ class Fast:
     lost_at_s: Array = field(metadata=_by("workload"))  # ready workers were last lost, likewise
     few_moved_at_s: Array = field(metadata=_by("workload"))  # a few workers were last lost or back, rescales excepted
     few_lost_at_s: Array = field(metadata=_by("workload"))  # a few workers were last lost, likewise
+    few_failed_at_s: Array = field(metadata=_by("workload"))  # restarts were last seen with a few lost workers
     disturbed_at_s: Array = field(metadata=_by("workload"))  # the job last stood still, was stuck or did not run
     spec_changed_at_s: Array = field(metadata=_by("workload"))  # spec.replicas, if unknown the workers, last changed
     spec_raised_at_s: Array = field(metadata=_by("workload"))  # the same last rose
@@ -128,7 +129,7 @@ class Fast:
     running_seen_at_s: Array = field(metadata=_by("workload"))  # whether the job runs was last reported
     sink_healthy_seen_at_s: Array = field(metadata=_by("workload"))  # the health of its sink was last reported
     partitions_seen_at_s: Array = field(metadata=_by("workload"))
-    most_partitions: Array = field(metadata=_by("workload"))  # the largest count since other ones made up the points
+    most_partitions: Array = field(metadata=_by("workload"))  # the largest count since the points were dropped
     partitions_fell_at_s: Array = field(metadata=_by("workload"))  # their count fell; a fall soon after does not count
     partitions_before: Array = field(metadata=_by("workload"))  # their count before the last fall
     partitions_before_at_s: Array = field(metadata=_by("workload"))  # when that was
@@ -240,11 +241,9 @@ def layout() -> str:
 
 
 def _describe(group: Any) -> list[Any]:
-    metadata, kinds = _metadata(group), dict(_kinds(group))
-    return [
-        [name, dict(metadata[name]), _describe(kinds[name]) if is_dataclass(kinds.get(name)) else []]
-        for name in metadata
-    ]
+    kinds = dict(_kinds(group))
+    inner = {name: _describe(kind) for name, kind in kinds.items() if is_dataclass(kind)}
+    return [[name, dict(of), inner.get(name, [])] for name, of in _metadata(group).items()]
 
 
 def encode_fast(state: State) -> bytes:

@@ -1,4 +1,4 @@
-"""The points of the window, after other partitions or another source make up their sums."""
+"""The points of the window after a change of the partitions or of the source whose counters they are."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,18 +23,18 @@ _FEW_RATIO = 0.1  # of the partitions
 
 
 def counted_share(before: WorkloadFacts, now: WorkloadFacts, most: Array) -> Array:
-    """The partitions / those of the tick before, if few are missing or back; NaN if other counters are summed, else 1.
+    """The factor from the last count of the partitions to this one if scrapes missed a few; 1 without a change.
 
     Each scrape misses some workers of a large job, and the partitions of those are not counted. Added partitions bring
-    no backlog.
-    most: the largest count since other partitions made up the points. All have the shape (workloads,).
+    no backlog. NaN if the counters are of other partitions or of another source.
+    most: the largest count since the points were dropped. All have the shape (workloads,).
     """
     other = np.any([_differs(getattr(now, name), getattr(before, name)) for name in _OTHER_ORIGINS], axis=0)
     was, count = before.partitions, first_known(now.partitions, before.partitions)
-    few = (was > 0) & (count <= most) & (np.abs(count - was) <= _FEW_RATIO * np.maximum(count, was))
-    counted = _differs(count, was)
+    near = (np.abs(count - was) <= _FEW_RATIO * np.maximum(count, was)) | (most - count <= _FEW_RATIO * most)
+    few = (was > 0) & (count <= most) & near
     share = np.where(few, count, 1.0) / np.where(few, was, 1.0)
-    return np.where(other | (counted & ~few), np.nan, np.where(counted, share, 1.0))
+    return np.where(other | (_differs(count, was) & ~few), np.nan, share)
 
 
 def move_points(fast: Fast, share: Array) -> Fast:

@@ -86,6 +86,18 @@ def test_commits_nearly_as_far_apart_as_ticks_do_not_scale_up_a_steady_job(tick_
     assert workers == 10
 
 
+def test_a_backlog_over_the_target_counts_however_far_apart_the_ticks_are():
+    """A steady backlog of 45 s, a target of 30 s, and ticks every 60 s."""
+    load = {"processed_records": 1000.0, "appended_records": 1000.0}
+    ticks = [
+        tick(at_s, job(**counts(), **{name: each * at_s for name, each in load.items()}, backlog_records=45_000.0))
+        for at_s in np.arange(0.0, 3600.0, 60.0)
+    ]
+    found = history(ticks, book(policy="drain", rate_window_s=120.0, backlog_time_target_s=30.0))
+    assert {each.short_backlog_time_s for each in found} == {10.0, 30.0}
+    assert found[-1].required_workers > 10
+
+
 @pytest.mark.parametrize("interval_s", [15, 30, 45, 60])
 @pytest.mark.parametrize("grows", [0.0, 400.0])
 def test_without_a_count_of_the_input_the_committed_and_waiting_records_show_it(interval_s, grows):

@@ -663,7 +663,14 @@ def gauges(at_s, partitions, backlog, **more):
     return tick(at_s, job(**counts(100), **load, utilization_ratio=0.6, partitions=float(partitions), **more))
 
 
-@pytest.mark.parametrize("scraped", [(200, 194, 200, 200), (198, 197, 199, 196, 195, 200, 199)], ids=["some", "most"])
+@pytest.mark.parametrize(
+    "scraped",
+    [
+        pytest.param((200, 194, 200, 200), id="in some ticks"),
+        pytest.param((198, 197, 199, 196, 195, 200, 199), id="in most ticks"),
+        pytest.param((200, 184, 168, 200), id="more at each tick, until all are back"),
+    ],
+)
 def test_a_scrape_that_misses_a_few_of_many_workers_leaves_the_rates_known(scraped):
     """Each partition adds to the gauges. Now and then, or in most ticks, some of 200 are missing."""
     seen = [scraped[number % len(scraped)] for number in range(101)]

@@ -458,6 +458,19 @@ def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(
     assert found[-1].reason == reason
 
 
+def test_a_loop_of_crashes_that_begins_minutes_after_a_lost_node_closes_the_gate():
+    """One interval between them is longer than the time in which losses count together."""
+    lost_at_s = (600, *range(900, 2401, 75))
+
+    def seen(at_s):
+        restarts = sum(at_s >= each_s for each_s in lost_at_s)
+        return losing(at_s, restarts, lost=float(any(each_s <= at_s < each_s + 60 for each_s in lost_at_s)))
+
+    found = history([seen(at_s) for at_s in range(0, 1201, TICK_S)], book(max_workers=200, quanta="none"))
+    assert {d.reason for d in found if d.at_s < 975} == {Reason.NO_DATA, Reason.HOLD}
+    assert {d.reason for d in found if d.at_s >= 990} == {Reason.FAILURES}
+
+
 def test_a_lost_worker_does_not_end_the_failures_of_a_job_that_restarts_again_and_again():
     def seen(at_s):
         restarts = max(0, (at_s - 105) // 195) + (at_s >= 1590)

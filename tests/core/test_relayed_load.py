@@ -64,6 +64,29 @@ def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(backpressur
     assert ("no scale-down while one full subtask holds back the sources" in sentence(found)) == (reason is Reason.HOLD)
 
 
+def test_a_scale_up_does_not_say_that_there_is_no_scale_down():
+    held, later = (
+        {"backpressured_ratio": 0.8, "utilization_ratio": 0.2},
+        {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0},
+    )
+    found = last(ticks(source={"growth": 300, "backlog": 60_000}, more=held, **later), book(**PLAIN))
+    assert found.reason is Reason.UP
+    assert "; one full subtask holds back the sources: spread its keys" in sentence(found)
+    assert "no scale-down" not in sentence(found)
+
+
+def test_an_idle_source_with_markers_is_no_later_stage():
+    """Markers of transactions wait on a second topic without input. Eight partitions feed at most eight workers."""
+
+    def seen(at_s):
+        busy = job(stage="a", **counts(12), **flow(at_s, throughput=1000), utilization_ratio=0.5, partitions=8.0)
+        return tick(at_s, busy, job(stage="b", **flow(at_s, throughput=0, backlog=12), utilization_ratio=0.0))
+
+    found = last([seen(at_s) for at_s in range(0, 901, TICK_S)], book(**PLAIN, min_workers=12))
+    assert (found.required_workers, found.max_workers) == (8, 8)
+    assert "later stages" not in sentence(found)
+
+
 def test_backpressure_that_flickers_holds_the_size_as_well():
     """One tick of eight has less."""
     later = {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0}

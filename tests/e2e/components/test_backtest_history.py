@@ -80,6 +80,7 @@ def _ended(arguments: list[str]) -> object:
     return ended.value.code
 
 
+@pytest.mark.full
 def test_the_history_of_a_job_becomes_a_report_with_its_numbers(
     past: HistoryPrometheus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ CALM_S = 30.0  # how long the backlog time has to stay under its target
     "name",
     [
         pytest.param("orders", id="with counts from Kafka's offsets"),
-        pytest.param("payments", id="with counts from Prometheus"),
+        pytest.param("payments", id="with counts from Prometheus", marks=pytest.mark.full),
     ],
 )
 def test_the_hpa_adds_workers_until_the_backlog_is_gone_and_then_removes_them(
