@@ -54,11 +54,7 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
         replica = start(settings, started, insecure_local=insecure_local)
         replica.telemetry.add(log.gauges)
         stop.wait()
-        replica.readiness.stop()
-        replica.issuer.close()  # another replica leads at once, and a last one issues nothing while it drains
-        delay_s = 0.0 if insecure_local else SHUTDOWN_DELAY_S
-        _log.info("stopping: not ready; still answering", for_s=delay_s)
-        time.sleep(delay_s)
+        drain(replica, 0.0 if insecure_local else SHUTDOWN_DELAY_S)
 
 
 def _pin_to_one_cpu() -> None:
@@ -101,6 +97,15 @@ class Replica:
     readiness: Readiness
     store: SnapshotStore
     telemetry: Telemetry
+
+
+def drain(replica: Replica, delay_s: float) -> None:
+    """Be unready for `delay_s`, and still answer. A slow API server makes it longer."""
+    ends_at_s = time.monotonic() + delay_s
+    replica.readiness.stop()
+    _log.info("stopping: not ready; still answering", for_s=delay_s)
+    replica.issuer.close()  # so another replica can lead at once, and the last replica issues nothing while it drains
+    time.sleep(max(ends_at_s - time.monotonic(), 0.0))
 
 
 def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) -> Replica:

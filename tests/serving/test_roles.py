@@ -15,15 +15,17 @@ import httpx
 import pytest
 from serving_builders import entry, snapshot
 from serving_certificates import CLIENTS, pem, serving_files
+from structlog.testing import capture_logs
 
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.config import Issuer, Serving
 from adapter.errors import ConfigError, SetupError
 from adapter.serving.metric_api import EXTERNAL_GROUP_VERSION
-from adapter.serving.roles import start
-from adapter.serving.routes import publisher_routes
+from adapter.serving.roles import Replica, drain, start
+from adapter.serving.routes import Readiness, publisher_routes
 from adapter.serving.snapshots.store import SnapshotStore
+from adapter.serving.telemetry import Telemetry
 from bench.processes import free_port
 from conformance.cluster import run_cluster
 
@@ -127,11 +129,26 @@ def test_a_replica_that_stops_issues_nothing_while_it_still_answers(tmp_path: Pa
                 assert any("the cluster's" in line for line in program.stderr)
                 program.terminate()
                 assert any("still answering" in line for line in program.stderr)
+                time.sleep(1)  # a round in progress ends; the replica answers for four more seconds
                 rounds = len(cluster.applied)
                 assert program.wait(30) == 0
             finally:
                 program.kill()
         assert len(cluster.applied) == rounds > 0
+
+
+def test_a_slow_api_server_delays_neither_the_log_of_a_stop_nor_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, issuer, slept = SnapshotStore(), ExitStack(), list[float]()
+    readiness, closed = Readiness(lambda: True), list[tuple[bool, list[str]]]()
+    monkeypatch.setattr(time, "sleep", slept.append)
+    with capture_logs() as logs:
+        issuer.callback(lambda: closed.append((readiness.checks()["shutdown"](), [line["event"] for line in logs])))
+        issuer.callback(threading.Event().wait, 0.01)  # the API server
+        drain(Replica(0, issuer, readiness, store, Telemetry(store, workloads=False)), delay_s=0.001)
+    assert closed == [(False, ["stopping: not ready; still answering"])]
+    assert slept == [0.0]
 
 
 def test_a_signal_ends_serve(pipeline: str, tmp_path: Path) -> None:
