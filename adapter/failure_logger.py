@@ -59,7 +59,7 @@ class FailureLogger:
 
 
 class TracebackLogger:
-    """Logs each cause of an unexpected error once in this process: a bug repeats each tick, and would fill a volume.
+    """Logs each of the first causes of an unexpected error once: a bug repeats each tick, and would fill a volume.
 
     logger: of the standard library, the only one that Spark's workers have.
     """

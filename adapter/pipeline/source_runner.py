@@ -23,7 +23,7 @@ Opener = Callable[[Config, str], Source]
 GRACE_S = 0.5  # a source reports its own deadline first, with a better message
 ABANDON_AFTER_DEADLINES = 20  # a call that hangs for this long is abandoned, and the source is opened anew
 
-_tracebacks = TracebackLogger(logging.getLogger(__name__))
+_log = logging.getLogger(__name__)
 
 
 class SourceRunner:
@@ -34,6 +34,7 @@ class SourceRunner:
     ) -> None:
         self._open: Callable[[], Source] = partial(opener, config, name)
         self._name = name
+        self._tracebacks = TracebackLogger(_log)
         self._deadline_s = config.sources[name].deadline_s + GRACE_S
         self._abandon_after_s = abandon_after_deadlines * self._deadline_s
         self._lock = threading.Lock()  # a call is either abandoned, or stores the source that it opened
@@ -57,7 +58,7 @@ class SourceRunner:
             raise
         except Exception as error:  # an error of a client library loses this source's samples, not the tick
             self.close()
-            _tracebacks.log(error, "source %s failed", self._name)
+            self._tracebacks.log(error, "source %s failed", self._name)
             raise SourceError(self._name, f"unexpected {type(error).__name__}: {error}") from error
         finally:
             self._call = None  # its error holds the frames of the source, and so all that they use

@@ -13,6 +13,7 @@ from sample_rows import Row, rows_of, table_of
 
 from adapter.config import Config, parse
 from adapter.errors import SourceError
+from adapter.failure_logger import MOST_CAUSES
 from adapter.pipeline.source_runner import SourceRunner, deserialize, fault_table, runner_of, serialize
 from adapter.sources.precedence import ranks, workloads_of
 from adapter.sources.sample_table import FAULT
@@ -180,6 +181,18 @@ def test_the_traceback_of_an_unexpected_error_is_logged_once(tmp_path: Path, cap
     (line,) = caplog.records
     assert line.message.startswith("source recorded failed; this cause is logged once\nTraceback")
     assert line.message.endswith("RuntimeError: a bug\n")
+
+
+def test_a_source_with_ever_new_errors_hides_no_traceback_of_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    busy, other = GatedSource([RuntimeError(f"at offset {at}") for at in range(20)]), GatedSource([KeyError("a bug")])
+    for gated, calls in ((busy, 20), (other, 1)):
+        source = runner_for(gated, tmp_path)
+        for _ in range(calls):
+            with pytest.raises(SourceError):
+                source.samples(TICKS)
+    assert [line.message.splitlines()[-1] for line in caplog.records[MOST_CAUSES:]] == ["KeyError: 'a bug'"]
 
 
 def test_the_error_of_a_source_is_passed_on(tmp_path: Path) -> None:
