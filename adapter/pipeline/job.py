@@ -43,18 +43,17 @@ class RestartPolicy:
     # The query hangs after this time without a published tick, whichever is longer.
     stalled_ticks: int = 4  # fewer may be a slow batch
     stalled_after_s: float = 90.0  # measured on a loaded machine: a start of 20 s and a first tick of 31 s
-    starts: int = 3  # then the process is dead: after 90 + 180 + 360 s without a tick
+    starts: int = 3  # then the process is dead: after 180 + 360 + 360 s without any tick, later 90 + 180 + 360 s
     # Until then, a clock may be corrected, or a machine may have memory again.
     stream_is_lost_after_s: float = 120.0
 
-    def stall_limit_s(self, tick_s: float, failed_starts: int, is_first: bool = False) -> float:
-        """The limit for the next tick. It doubles with each start without a tick, because the machine may be slow."""
-        doublings = min(failed_starts + is_first, self.starts - 1)  # the first tick of a process has twice the time
-        return float(max(self.stalled_after_s, self.stalled_ticks * tick_s) * 2**doublings)
+    def stall_limit_s(self, tick_s: float, slow_starts: int) -> float:
+        """The limit for the next tick. It doubles with each slow start, because the machine may be slow."""
+        return float(max(self.stalled_after_s, self.stalled_ticks * tick_s) * 2 ** min(slow_starts, self.starts - 1))
 
-    def dead_after_s(self, tick_s: float) -> float:
+    def dead_after_s(self, tick_s: float, slow_starts: int) -> float:
         """The time without a published tick after which the process must be replaced."""
-        return sum(self.stall_limit_s(tick_s, start) for start in range(self.starts))
+        return sum(self.stall_limit_s(tick_s, slow_starts + start) for start in range(self.starts))
 
 
 POLICY = RestartPolicy()
@@ -127,7 +126,8 @@ class StreamingJob:
 
     def is_alive(self) -> bool:
         """Whether restarts of the query can still help: for a liveness probe."""
-        return self._idle_s(self._created_s) <= self._policy.dead_after_s(self._config.timing.tick_s)
+        is_first = self.publisher.published_s is None  # the first start of a process counts as slow
+        return self._idle_s(self._created_s) <= self._policy.dead_after_s(self._config.timing.tick_s, is_first)
 
     def gauges(self) -> Iterator[Metric]:
         """For Telemetry.add."""
@@ -284,8 +284,8 @@ class StreamingJob:
 
     def _stalled(self) -> str | None:
         idle_s = self._idle_s(self._started_s)
-        is_first = self.publisher.published_s is None
-        limit_s = self._policy.stall_limit_s(self._config.timing.tick_s, self._failed_starts, is_first)
+        slow_starts = self._failed_starts + (self.publisher.published_s is None)
+        limit_s = self._policy.stall_limit_s(self._config.timing.tick_s, slow_starts)
         return f"no tick was published for {idle_s:.0f} s" if idle_s > limit_s else None
 
     def _idle_s(self, since_s: float) -> float:

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree, ignore_patterns
@@ -133,9 +134,28 @@ def test_the_state_of_the_streaming_query_is_shown(tmp_path: Path) -> None:
     assert shown(job) == state | {"backlog_adapter_tick_lateness_seconds": 1.5, "backlog_adapter_phase_seconds": 0.9}
 
 
-def test_each_start_without_a_tick_doubles_the_time_for_the_next_until_the_pipeline_is_dead() -> None:
+def test_each_slow_start_doubles_the_time_for_the_next_until_the_pipeline_is_dead() -> None:
     policy = RestartPolicy()
-    assert [policy.stall_limit_s(15, failed_starts) for failed_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]
-    assert [policy.stall_limit_s(15, failed, is_first=True) for failed in range(3)] == [180.0, 360.0, 360.0]
+    assert [policy.stall_limit_s(15, slow_starts) for slow_starts in range(4)] == [90.0, 180.0, 360.0, 360.0]
     assert policy.stall_limit_s(60, 0) == 4 * 60.0
-    assert policy.dead_after_s(15) == 90.0 + 180.0 + 360.0
+    assert policy.dead_after_s(15, slow_starts=0) == 90.0 + 180.0 + 360.0
+
+
+@pytest.mark.parametrize(
+    ("published", "after_s", "is_alive"),
+    [
+        pytest.param(False, 180 + 360 + 350, True, id="in the last start without any tick"),
+        pytest.param(False, 180 + 360 + 370, False, id="after three starts without any tick"),
+        pytest.param(True, 90 + 180 + 350, True, id="in the last start since a tick"),
+        pytest.param(True, 90 + 180 + 370, False, id="after three starts since a tick"),
+    ],
+)
+def test_a_pipeline_is_alive_as_long_as_each_of_three_starts_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool, after_s: float, is_alive: bool
+) -> None:
+    job = StreamingJob(config_of(tmp_path, timing={"tick_s": 15}), RULES, lambda snapshot: None)
+    now_s = time.monotonic()
+    if published:
+        job.publisher.published_s = now_s
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + after_s)
+    assert job.is_alive() is is_alive
