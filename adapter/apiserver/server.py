@@ -93,12 +93,14 @@ class Server:
 
 def _refresh(tls: LiveTls) -> Callable[[], Awaitable[None]]:
     failures = FailureLogger(
-        _log, "cannot follow the certificate and the CAs; the last ones stay", "following the certificate and CAs again"
+        _log,
+        "the certificate or the client CAs cannot be used; retrying",
+        "the certificate and the client CAs are used",
     )
 
     async def refresh() -> None:
         # In the event loop: no handshake begins while the contexts are swapped.
-        failures.attempt(tls.refresh, is_grave=True)
+        failures.attempt(tls.refresh, is_grave=True, effect=tls.effect_of_failure)
 
     return refresh
 

@@ -46,6 +46,7 @@ class LiveTls:
         except (OSError, ValueError) as error:
             fault = f"expected a PEM certificate and its key in {cert_file} and {key_file}"
             raise ConfigError([f"cert_file, key_file: {fault}: {error}"]) from error
+        self._check_names()
         # Each handshake takes the certificate and the CAs from the newest context, so that they change together.
         self.context.sni_callback = self._choose
         with suppress(ConfigError):  # of the CAs: the server logs it and tries again
@@ -65,10 +66,19 @@ class LiveTls:
             raise ConfigError([f"the new certificate or CA cannot be used: {error}"]) from error
         if self._state is not None:
             _log.info("the certificate or the client CAs changed; new connections use them", cert_file=self._cert_file)
-        self._state, self._leaf, self._newest = state, leaf, newest
+        former, self._leaf = self._leaf, leaf
+        self._state, self._newest = state, newest
         self.context.verify_mode = newest.verify_mode
-        self._check_names()
+        if leaf != former:
+            self._check_names()
         return True
+
+    @property
+    def effect_of_failure(self) -> str:
+        """What follows while `refresh` fails."""
+        if self._state is None:
+            return "no client certificate is requested, so metric requests are refused"
+        return "the last certificate and client CAs stay in use"
 
     def certificate_ends_at_s(self) -> float:
         """When the certificate in use expires, in Unix seconds."""

@@ -190,7 +190,9 @@ def test_an_unreadable_bundle_keeps_the_last_one(tmp_path: Path, nonsense: str) 
         assert eventually(lambda: logs)
         time.sleep(1.2)  # the server tries again each second
         assert knows(server, PROXY)
-        assert [line["log_level"] for line in logs] == ["error"], "logged once"
+        assert [(line["log_level"], line["effect"]) for line in logs] == [
+            ("error", "the last certificate and client CAs stay in use")
+        ], "logged once"
         running.cas = pem(PROXIES)
         assert eventually(lambda: len(logs) > 1)
         assert [line["log_level"] for line in logs] == ["error", "info"], "it is over"
@@ -200,7 +202,7 @@ def test_discovery_answers_although_the_first_bundle_is_unreadable(tmp_path: Pat
     with capture_logs() as logs, listening(tmp_path, "nonsense") as (running, server):
         assert not knows(server, None)
         assert eventually(lambda: logs)
-        assert logs[0]["event"] == "cannot follow the certificate and the CAs; the last ones stay"
+        assert logs[0]["effect"] == "no client certificate is requested, so metric requests are refused"
         running.now_trusts(PROXIES)
         assert knows(server, PROXY)
 
@@ -295,7 +297,7 @@ def test_an_unforeseen_error_is_logged_once_and_the_server_goes_on(tmp_path: Pat
 
     tls = LiveTls(str(files.cert), str(files.key), breaks_after_the_start)
     with capture_logs() as logs, serving(tls=tls) as found:
-        message = "cannot follow the certificate and the CAs; the last ones stay"
+        message = "the certificate or the client CAs cannot be used; retrying"
         assert eventually(lambda: message in [line["event"] for line in logs])
         assert knows(found.server, None) is False
         broken = len(reads)
@@ -397,6 +399,16 @@ def test_a_certificate_without_the_name_of_the_service_is_logged_with_the_fix(
         LiveTls(str(files.cert), str(files.key), names=[wanted])
     assert [(line["log_level"], line["missing"]) for line in logs] == [("warning", [wanted])]
     assert wanted in logs[0]["fix"]
+
+
+def test_a_missing_name_is_logged_once_whatever_the_client_cas_are(tmp_path: Path) -> None:
+    files, bundles = serving_files(tmp_path), ["nonsense", pem(PROXIES), pem(CLIENTS)]
+    with capture_logs() as logs:
+        tls = LiveTls(str(files.cert), str(files.key), lambda: bundles[0], names=["other.monitoring.svc"])
+        while bundles[1:]:
+            bundles.pop(0)
+            assert tls.refresh()
+    assert [line["missing"] for line in logs if "missing" in line] == [["other.monitoring.svc"]]
 
 
 @pytest.mark.parametrize("held", ["adapter.monitoring.svc", "ADAPTER.monitoring.svc", "*.monitoring.svc"])
