@@ -1,7 +1,7 @@
 """The fields of an HPA (autoscaling/v2) that Kubernetes knows, from the models of its client."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from kubernetes import client
@@ -23,9 +23,15 @@ def _known(given: Any, kind: str, path: Path, faults: list[Fault]) -> Any:
     if model is None or not isinstance(given, Mapping):
         return given
     kinds = {model.attribute_map[name]: kind for name, kind in model.openapi_types.items()}
-    names = {name: name if name in kinds else nearest(name, kinds.keys() - given.keys()) for name in given}
+    names = {name: name if name in kinds else _meant(name, kinds, given) for name in given}
     for name, meant in names.items():
         if name != meant:
             fix = f"did you mean {meant}?" if meant else f"expected one of {', '.join(kinds)}"
             faults.append(Fault((*path, name), f"is not a field of autoscaling/v2; {fix}"))
     return {meant: _known(given[name], kinds[meant], (*path, name), faults) for name, meant in names.items() if meant}
+
+
+def _meant(name: str, fields: Iterable[str], given: Container[str]) -> str | None:
+    """The field that a misspelt name stands for, unless that field is given too."""
+    field = nearest(name, fields)
+    return None if field in given else field

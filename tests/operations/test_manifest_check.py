@@ -280,6 +280,14 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             id="a required field with a misspelt name is one fault",
         ),
         pytest.param(
+            [hpa(spec={name: value for name, value in SPEC.items() if name != "minReplicas"} | {"maxReplica": 50})],
+            [
+                "FILE: HPA orders: spec.maxReplica: is not a field of autoscaling/v2; expected one of behavior, "
+                "maxReplicas, metrics, minReplicas, scaleTargetRef"
+            ],
+            id="a misspelt field beside the right one stands for no other",
+        ),
+        pytest.param(
             [with_spec(replicas=3, minReplicas=1)],
             [
                 "FILE: HPA orders: spec.replicas: is not a field of autoscaling/v2; expected one of behavior, "
