@@ -138,10 +138,12 @@ def _state_partitions(folder: Path, config: Config) -> int:
     upgrade and its rollback need no manual step.
     """
     marker, stream, new = folder / MARKER, folder / "stream", _new_marker(config)
-    if not marker.exists() and stream.exists():
-        raise _mismatch(folder, f"it has a stream, but no {MARKER}")
-    written = _read(marker) if marker.exists() else new
-    found, fitting = written, _aside(folder, new)
+    fitting = _aside(folder, new)
+    if not marker.exists():
+        if stream.exists():
+            raise _mismatch(folder, f"it has a stream, but no {MARKER}")
+        (fitting / MARKER).unlink(missing_ok=True)  # somebody removed the stream and its marker, to start empty
+    found = written = _read(marker) if marker.exists() else new
     if other := [name for name in _FITTING if written.get(name) != new[name]]:
         returns = (fitting / MARKER).exists()
         found = _read(fitting / MARKER) if returns else new

@@ -107,6 +107,21 @@ def test_a_process_that_ended_before_it_moved_a_stream_back_does_so_later(tmp_pa
     assert start_with(tmp_path, 15) == ("of tick 15", 4, False)
 
 
+def test_who_removes_the_stream_and_its_marker_starts_empty(tmp_path: Path) -> None:
+    start_with(tmp_path, 15, cores=4)
+    start_with(tmp_path, 51)
+    (tmp_path / "checkpoint" / MARKER).unlink()
+    shutil.rmtree(tmp_path / "checkpoint" / "stream")
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(2):  # also if the first process ends before Spark makes a stream
+            checkpoint = claim(with_tick(tmp_path, 15, cores=2))
+            checkpoint.close()
+            assert (Path(checkpoint.stream).exists(), checkpoint.state_partitions) == (False, 2)
+    assert logs == []
+    assert start_with(tmp_path, 15, cores=2) == ("of tick 15", 2, False)
+    assert start_with(tmp_path, 51) == ("of tick 51", 1, True)
+
+
 def test_a_process_that_ended_after_it_moved_a_stream_leaves_a_usable_checkpoint(tmp_path: Path) -> None:
     marker = wrote(tmp_path, spark="3.5.5")
     (marker.parent / "stream").rename(marker.parent / "stream.format-1")
