@@ -98,16 +98,20 @@ def autoscalers(items: Iterable[Json]) -> list[Autoscaler]:
 
     An HPA whose metrics do not name a workload, such as an HPA of KEDA, names it in the annotation WORKLOAD.
     """
-    return [autoscaler(item) for item in items if _workloads(item)]
+    return [_autoscaler(item, workloads) for item in items if (workloads := _workloads(item))]
 
 
 def autoscaler(hpa: Json) -> Autoscaler:
     """An HPA, without workloads if it scales by no metric of the adapter."""
+    return _autoscaler(hpa, _workloads(hpa))
+
+
+def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
     meta, spec = hpa["metadata"], hpa["spec"]
     target = spec["scaleTargetRef"]
     return Autoscaler(
         name=f"{meta['namespace']}/{meta['name']}",
-        workloads=_workloads(hpa),
+        workloads=workloads,
         target=ScaleTarget(_api_version(target), target["kind"], meta["namespace"], target["name"]),
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
