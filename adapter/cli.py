@@ -121,7 +121,8 @@ def check(config: ConfigFile, hpa: HpaFiles = None) -> None:
 
     _log_as_faults()
     try:
-        known = (values := wiring.load_values(config)) or wiring.load(config)
+        values = wiring.load_values(config)
+        known = values or wiring.load(config)
     except ConfigError as error:
         skipped = ["--hpa: no HPA was checked; correct the configuration first"] if hpa else []
         raise ConfigError([*error.faults, *skipped]) from None
