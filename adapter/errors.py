@@ -4,7 +4,7 @@ AdapterError
 ├── ConfigError      the configuration, every fault at once
 ├── SourceError      a system did not answer; costs its samples, never the tick
 ├── SetupError       Java is missing or too old, a port is taken
-├── JvmError         Spark's JVM has ended or was killed; the process ends too, and the container restarts
+├── JvmError         Spark's JVM has ended, or a bug ended the pipeline; the process ends, and the container restarts
 ├── CheckpointError  the marker of the checkpoint is missing or unreadable
 ├── ClockError       the clock is behind the ticks of the checkpoint
 └── of a backtest    backtest.trace.TraceError, backtest.history.HistoryError, backtest.job.BacktestError,
@@ -77,7 +77,7 @@ class SetupError(AdapterError):
 
 
 class JvmError(AdapterError):
-    """Spark's JVM has ended or was killed; the message says why, and which log has more."""
+    """The pipeline has ended: with Spark's JVM, or by a bug. The message says why."""
 
 
 class CheckpointError(AdapterError):

@@ -136,8 +136,8 @@ class ClusterAccess:
             if len(self._logged) >= _MOST_LOGGED:
                 self._logged.clear()
             self._logged.add(certificate)
-            front_proxy_needs = "a name in requestheader-allowed-names and user headers"
-            hint = f"the front proxy needs {front_proxy_needs}, and any other client a common name"
+            named = "a common name that requestheader-allowed-names lists"
+            hint = f"the front proxy needs user headers and {named}; other clients need a common name"
             _log.warning("a client certificate is rejected", name=subject(certificate), hint=hint)
 
     def _authorize(self, identity: Identity, wanted: Attributes, request: Request) -> None:

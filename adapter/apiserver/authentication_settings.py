@@ -13,7 +13,7 @@ from adapter.failure_logger import FailureLogger
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 # Polled, not watched: it has 3 KB, and a watch can stall unnoticed or expire (410). A new CA is in the bundles long
 # before its certificates are used, so ten seconds are enough; after a rejected certificate it is at most one. Anybody
-# can present such certificates, so a read that one has caused is followed by another one after ten seconds only.
+# can present such certificates, so rejected certificates cause at most one read in ten seconds.
 PERIOD_S = 10.0
 SHORTEST_PERIOD_S = 1.0
 Wait = Callable[[threading.Event, float], bool]
@@ -74,7 +74,7 @@ class AuthenticationSettings:
             self._thread.join(DEADLINE_S + 1.0)
 
     def refresh_soon(self) -> None:
-        """Read the settings within a second, once in `period_s`: newer ones may accept a rejected credential."""
+        """Read the settings within a second, but at most once in `period_s`: newer ones may accept the credential."""
         self._wake.set()
 
     def refresh(self) -> bool:

@@ -26,7 +26,7 @@ class LimitedLoop(uvloop.Loop):
     """uvloop, whose TLS buffers take memory only once they are used.
 
     A listening socket of `create_server` has at most `limits.handshakes` in progress, each for `limits.handshake_s`.
-    on_rejected: of each client certificate that fails the handshake.
+    on_rejected: called for each client certificate that fails the handshake.
     """
 
     def __init__(self, limits: ServerLimits, counters: ServerCounters, on_rejected: OnRejected | None) -> None:

@@ -165,7 +165,7 @@ class Timing(Model):
         ge=0,
         le=86_400,
         description="Seconds of history that a new state is learned from. One batch of most_ticks is read each tick, "
-        "so 6 h at 15 s need 19 min before the first present decision.",
+        "so 6 h at 15 s need 19 min before the first decision on current samples.",
     )
     most_ticks: int = Field(
         default=20, ge=1, le=10_000, description="Most missed ticks in one batch; 20 of 15 s are 300 s."

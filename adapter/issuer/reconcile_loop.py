@@ -51,7 +51,10 @@ class ReconcileLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and let another replica lead at once. A slow API may delay a round, which then keeps the Lease."""
+        """Stop, and let another replica lead at once.
+
+        If a round takes longer than `stops_within_s`, the Lease is not released, and expires.
+        """
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(self._stops_within_s)
@@ -60,7 +63,7 @@ class ReconcileLoop:
                 self._lease.release()
 
     def run_once(self) -> None:
-        """One round. stop() ends it after the present step."""
+        """Do one round. After stop(), no further task begins."""
         self._election.attempt(self._lease.hold)
         for task, leading, following in self._tasks:
             if self._stop.is_set():

@@ -42,7 +42,7 @@ def _unknown_metrics(hpa: Hpa, namespace: str, configured: Container[str]) -> It
 
 
 def _minima(hpa: Hpa, annotations: HpaAnnotations, rules: Rules) -> Iterator[str]:
-    """A minimum of 0 beside another one, which counts."""
+    """Report a minimum of 0 that the other minimum overrides."""
     overrides = annotations.rules if annotations.rules_until_s > time.time() else {}
     name = "the annotation rules.min_workers" if "min_workers" in overrides else "min_workers"
     least, replicas = overrides.get("min_workers", rules.min_workers), hpa.spec.min_replicas

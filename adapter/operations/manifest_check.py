@@ -66,7 +66,7 @@ class _Manifest:
 def check(files: Iterable[Path], config: Config) -> str:
     """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault.
 
-    Annotations without effect are logged as a warning.
+    Logs a warning for each HPA that Kubernetes accepts and that is probably a mistake.
     """
     known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config))
     found: dict[str, _Manifest] = {}

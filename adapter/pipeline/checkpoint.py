@@ -65,9 +65,10 @@ class Checkpoint:
         return str(self.folder / "stream")
 
     def move_stream_away(self) -> Path | None:
-        """Rename the folder of the stream, so that the next start has an empty one. Returns its new path.
+        """Rename the folder of the stream, so that the next start has an empty one. No query may use the folder.
 
-        It replaces an older one. Without a finished batch, it is removed instead of that. No query may use the folder.
+        The new folder replaces that of an older stream. A stream without a finished batch is removed instead if there
+        is an older one. Returns the new path; None if the stream was removed, and without a stream.
         """
         aside = self.folder / "stream.bad"
         return _move_stream_away(Path(self.stream), aside, [aside] if aside.exists() else [])
@@ -176,7 +177,10 @@ def _set_aside(stream: Path, marker: dict[str, Any], fitting: Path) -> Path | No
 
 
 def _move_stream_away(stream: Path, aside: Path, older: list[Path]) -> Path | None:
-    """Replace older streams by this one, or remove it if only they hold finished batches. Returns its new path."""
+    """Replace older streams by this one, or remove it if only they hold finished batches.
+
+    Returns its new path; None if it was removed, and without a stream.
+    """
     if not stream.exists():
         return None
     if older and not any(stream.glob("commits/[0-9]*")):

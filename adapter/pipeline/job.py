@@ -116,7 +116,7 @@ class StreamingJob:
     def stop(self) -> None:
         """Stop the query, Spark and its JVM, after a publication that is in progress.
 
-        Raises JvmError if the JVM ended before.
+        Raises JvmError if the pipeline ended before.
         """
         self._stopping.set()
         if self._thread.is_alive():

@@ -193,8 +193,8 @@ def test_a_rejected_certificate_is_logged_once(access: Access) -> None:
         for _ in range(3):
             refused(access, request("badproxy", **ALICE))
     assert [log["name"] for log in logs] == ["CN=someone-else"]
-    needed = "the front proxy needs a name in requestheader-allowed-names and user headers"
-    assert logs[0]["hint"] == f"{needed}, and any other client a common name"
+    needed = "user headers and a common name that requestheader-allowed-names lists"
+    assert logs[0]["hint"] == f"the front proxy needs {needed}; other clients need a common name"
 
 
 def test_each_cause_of_a_failed_handshake_is_logged_once_with_the_first_client(access: Access) -> None:
