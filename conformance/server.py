@@ -45,11 +45,11 @@ def run_server(rows: Sequence[Row] = ()) -> Iterator[Running]:
 
 def _server(identities: Identities, cluster: Cluster, rows: Sequence[Row], stack: ExitStack) -> Server:
     settings, access = _access(cluster, stack)
-    tls = LiveTls(*identities.serving, settings.ca_pem, on_rejected=access.on_rejected)
+    tls = LiveTls(*identities.serving, settings.ca_pem)
     external, custom = fixture.ExternalFixture(fixture.failures(rows)), fixture.CustomFixture()
     routes = {**api_routes(external, custom), **fixture.probes(), "/metrics": exposition(bytes)}
     server = Server(create_app(routes, access=access), HOST, 0, tls)
-    server.start()
+    server.start(access.on_rejected)
     stack.callback(server.stop)
     return server
 

@@ -12,7 +12,7 @@ from math import inf
 import structlog
 import uvicorn
 
-from adapter.apiserver.event_loop import LimitedLoop
+from adapter.apiserver.event_loop import LimitedLoop, OnRejected
 from adapter.apiserver.limits import ServerCounters, ServerLimits
 from adapter.apiserver.protocol import LimitedProtocol
 from adapter.apiserver.tls import LiveTls
@@ -41,8 +41,6 @@ class Server:
         self.port = port  # that it listens on, once started
         self._address = host, port
         self._limits = limits
-        on_rejected = None if tls is None else tls.on_rejected
-        self._loop = partial(LimitedLoop, limits, self.counters, on_rejected)
         self._bridge = WsgiBridge(app, limits, self.counters)
         self._uvicorn = uvicorn.Server(self._settings(tls))
 
@@ -51,13 +49,16 @@ class Server:
         """Open connections, those in a handshake included."""
         return len(self._uvicorn.server_state.connections) + self.counters.handshakes
 
-    def start(self) -> None:
-        """Listen. Raises SetupError if the port is not available."""
+    def start(self, on_rejected: OnRejected | None = None) -> None:
+        """Listen. Raises SetupError if the port is not available.
+
+        on_rejected: called for each client certificate that fails the handshake.
+        """
         _raise_file_limit(self._limits)
         self._listener = _listen(*self._address)
         self.port = self._listener.getsockname()[1]
         name = f"server {self._address[0]}:{self.port}"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(on_rejected,), name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -67,8 +68,9 @@ class Server:
         self._bridge.close()
         self._listener.close()
 
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=self._loop) as runner:
+    def _run(self, on_rejected: OnRejected | None) -> None:
+        loop = partial(LimitedLoop, self._limits, self.counters, on_rejected)
+        with asyncio.Runner(loop_factory=loop) as runner:
             runner.run(self._uvicorn.serve([self._listener]))
 
     def _settings(self, tls: LiveTls | None) -> uvicorn.Config:

@@ -9,7 +9,6 @@ import structlog
 from cryptography import x509
 
 from adapter.apiserver.certificates import dns_names
-from adapter.apiserver.event_loop import OnRejected
 from adapter.errors import ConfigError
 from adapter.file_stamps import file_stamps
 
@@ -22,7 +21,6 @@ class LiveTls:
     client_cas: returns the PEM of the CAs of client certificates. While it is empty, the server requests no client
     certificate: OpenSSL would reject any, and discovery has to answer before the CAs are known.
     names: host names of this server; a certificate without one of them is used, with a warning.
-    on_rejected: called with the cause and the client's address when a client certificate fails a handshake.
     Raises ConfigError if the files cannot be loaded.
     """
 
@@ -32,13 +30,11 @@ class LiveTls:
         key_file: str,
         client_cas: Callable[[], str] = lambda: "",
         names: Sequence[str] = (),
-        on_rejected: OnRejected | None = None,
     ) -> None:
         self._cert_file = cert_file
         self._key_file = key_file
         self._client_cas = client_cas
         self._names = names
-        self.on_rejected = on_rejected
         self._state: tuple[object, ...] | None = None  # of the last context with the CAs
         try:
             self.context = self._newest = self._new_context()

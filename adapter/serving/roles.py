@@ -16,6 +16,7 @@ from adapter.apiserver.access import LOOPBACK, ClusterAccess, LoopbackAccess
 from adapter.apiserver.app import create_app
 from adapter.apiserver.authentication_settings import AuthenticationSettings, read_settings
 from adapter.apiserver.cluster_api import ClusterApi
+from adapter.apiserver.event_loop import OnRejected
 from adapter.apiserver.probes import Checks
 from adapter.apiserver.reviews import Reviews
 from adapter.apiserver.server import Server
@@ -125,7 +126,7 @@ def start(settings: Serving, stack: ExitStack, *, insecure_local: bool = False) 
     app = create_app({**metric_routes(store), **monitoring}, access=access, observe=observe)
     server = Server(app, host, settings.port, _tls(settings, cluster, telemetry))
     telemetry.add(server_gauges(server))
-    _run(server, stack)
+    _run(server, stack, None if cluster is None else cluster.access.on_rejected)
     if settings.metrics_port is not None:
         monitor = create_app(monitoring, access=LoopbackAccess() if insecure_local else None)
         _run(Server(monitor, host, settings.metrics_port), stack)
@@ -181,12 +182,12 @@ def _tls(settings: Serving, cluster: _Cluster | None, telemetry: Telemetry) -> L
     if settings.cert_file is None or settings.key_file is None:
         return None
     own_names = () if settings.service is None else (host_of(settings.service),)
-    make = partial(LiveTls, settings.cert_file, settings.key_file, names=own_names)
-    tls = make() if cluster is None else make(cluster.settings.ca_pem, on_rejected=cluster.access.on_rejected)
+    client_cas = (lambda: "") if cluster is None else cluster.settings.ca_pem
+    tls = LiveTls(settings.cert_file, settings.key_file, client_cas, own_names)
     telemetry.add(certificate_gauges(tls.certificate_ends_at_s))
     return tls
 
 
-def _run(server: Server, stack: ExitStack) -> None:
-    server.start()
+def _run(server: Server, stack: ExitStack, on_rejected: OnRejected | None = None) -> None:
+    server.start(on_rejected)
     stack.callback(server.stop)

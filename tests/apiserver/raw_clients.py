@@ -13,9 +13,10 @@ from typing import Any, Self
 import trustme
 from serving_certificates import SERVER
 
+from adapter.apiserver.event_loop import OnRejected
 from adapter.apiserver.limits import ServerLimits
 from adapter.apiserver.request import from_environ
-from adapter.apiserver.server import Server
+from adapter.apiserver.server import DEFAULTS, Server
 from adapter.apiserver.tls import LiveTls
 
 LARGE = b"x" * (8 * 2**20)  # more than the buffers between two sockets hold
@@ -58,10 +59,12 @@ class Running:
 
 
 @contextmanager
-def serving(limits: ServerLimits = ServerLimits(), tls: LiveTls | None = None) -> Iterator[Running]:  # noqa: B008  # it is frozen
+def serving(
+    limits: ServerLimits = DEFAULTS, tls: LiveTls | None = None, on_rejected: OnRejected | None = None
+) -> Iterator[Running]:
     application = Application()
     server = Server(application, "127.0.0.1", 0, tls, limits)
-    server.start()
+    server.start(on_rejected)
     try:
         yield Running(server, application)
     finally:

@@ -129,10 +129,8 @@ def test_a_certificate_that_fails_the_handshake_is_counted_and_reported_with_its
     tmp_path: Path, leaf: trustme.LeafCert, cause: str
 ) -> None:
     files, reports = serving_files(tmp_path), list[tuple[str, ...]]()
-    tls = LiveTls(
-        str(files.cert), str(files.key), lambda: pem(PROXIES), on_rejected=lambda *report: reports.append(report)
-    )
-    with serving(tls=tls) as found:
+    tls = LiveTls(str(files.cert), str(files.key), lambda: pem(PROXIES))
+    with serving(tls=tls, on_rejected=lambda *report: reports.append(report)) as found:
         assert not accepts(found.server, leaf)
         assert eventually(lambda: reports)
         assert accepts(found.server, PROXY)
@@ -143,13 +141,11 @@ def test_a_certificate_that_fails_the_handshake_is_counted_and_reported_with_its
 def test_the_ca_of_a_rejected_certificate_is_read_soon(tmp_path: Path) -> None:
     files, config_map = serving_files(tmp_path), {"client-ca-file": pem(CLIENTS)}
     settings = AuthenticationSettings(lambda: config_map, period_s=3600)
-    tls = LiveTls(
-        str(files.cert), str(files.key), settings.ca_pem, on_rejected=lambda cause, client: settings.refresh_soon()
-    )
+    tls = LiveTls(str(files.cert), str(files.key), settings.ca_pem)
     with ExitStack() as stack:
         settings.start()
         stack.callback(settings.stop)
-        found = stack.enter_context(serving(tls=tls))
+        found = stack.enter_context(serving(tls=tls, on_rejected=lambda cause, client: settings.refresh_soon()))
         config_map["client-ca-file"] = pem(CLIENTS, STRANGERS)
         assert eventually(lambda: accepts(found.server, STRANGERS.issue_cert(common_name="alice")), within_s=30)
 
