@@ -239,9 +239,9 @@ class Bound(StrEnum):
     PARTITIONS = BoundRecord(
         name="partitions",
         description=(
-            "at most as many workers as the partitions can feed, or as a later stage needs if that is more; it only "
-            "limits scale-ups where there is a later stage, and does nothing while a gate holds the target; partitions "
-            "that became fewer count for ten more minutes, unless the policy follows them"
+            "at most as many workers as the partitions can feed, or as a later stage needs if that is more; where "
+            "there is a later stage, it only limits scale-ups; it has no effect while a gate holds the target; after "
+            "partitions became fewer, the former count applies for ten more minutes, unless the policy follows them"
         ),
         sentence=_partitions,
         limit="partitions",

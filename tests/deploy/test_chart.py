@@ -194,6 +194,22 @@ def test_the_hpa_controller_can_read_every_metric_of_the_groups_of_the_chart(
         assert bound_to(objects, account) == {reader}
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        ("tls.mode=cert-manager", "networkPolicy.enabled=true", "pipeline.persistence.enabled=true"),
+        ("dashboards.enabled=true", "podMonitor.enabled=true", "prometheusRule.enabled=true"),
+    ],
+    ids=["by default", "cert-manager, policies, a claim", "monitoring"],
+)
+def test_each_object_names_its_namespace(render: Render, values: tuple[str, ...]) -> None:
+    """`kubectl apply` of a rendering puts an object without one into the namespace of its context."""
+    of_the_cluster = {"APIService", "ClusterRole", "ClusterRoleBinding"}
+    named = {(kind in of_the_cluster, item["metadata"].get("namespace")) for (kind, _), item in render(*values).items()}
+    assert named == {(True, None), (False, "streaming"), (False, "kube-system")}
+
+
 def test_no_two_releases_share_the_name_of_an_object_outside_a_namespace(
     helm: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

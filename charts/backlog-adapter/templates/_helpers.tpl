@@ -27,8 +27,15 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{ .Release.Namespace }}:{{ include "backlog-adapter.name" . }}
 {{- end }}
 
-{{/* Of a list of the root context, a name and, optionally, annotations and labels: the metadata of an object. */}}
+{{/* Of a list of the root context, a name and, optionally, annotations and labels: the metadata of an object. It names
+the namespace for `kubectl apply`, which puts other objects into that of its context. */}}
 {{- define "backlog-adapter.metadata" -}}
+namespace: {{ (index . 0).Release.Namespace | quote }}
+{{ include "backlog-adapter.clusterMetadata" . }}
+{{- end }}
+
+{{/* The same of an object outside the namespace of the release. */}}
+{{- define "backlog-adapter.clusterMetadata" -}}
 {{- $values := (index . 0).Values -}}
 {{- $given := concat . (list dict dict) -}}
 name: {{ index . 1 | quote }}
