@@ -192,8 +192,8 @@ class Bound(StrEnum):
     INEFFECTIVE = BoundRecord(
         name="ineffective",
         description=(
-            "the last scale-up gained too little or its workers did not start: no scale-up for ineffective_block_s, or "
-            "until the throughput shows the gain"
+            "the last scale-up gained too little or its workers did not start: none beyond the size before it for "
+            "ineffective_block_s, or until the throughput shows the gain"
         ),
         sentence=_ineffective,
         lifted_by={"scale_up_blockers.blocked_s": 0},
@@ -225,7 +225,7 @@ class Bound(StrEnum):
     )
     HOT = BoundRecord(
         name="hot partition",
-        description="one partition receives so much that more workers would not help",
+        description="one partition receives so much that more workers than the input needs would not help",
         sentence=_hot_partition_sentence,
         lifted_by={"scale_up_blockers.hottest_partition_ratio": 1},
         is_cap=True,

@@ -32,7 +32,7 @@ class BoundInputs:
     sink_unhealthy: Mask
     misses_metrics: Mask  # of a stage, or of some partitions
     behind: Mask  # the backlog time exceeds short_backlog_time_s
-    blocked: Mask  # the last scale-up gained too little
+    helpful_workers: Array  # more workers than these gained too little; NaN without such a scale-up
     in_up_cooldown: Mask  # too soon after a change for a scale-up
     in_down_cooldown: Mask  # too soon after a change for a scale-down
     unaffordable: Mask  # the pause budget is too small for a scale-down
@@ -56,6 +56,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
     status, rules, current = inputs.status, inputs.status.rules, inputs.status.current_workers
     behind = pick(inputs.policy_input.backlog_time_s, stage) > rules.short_backlog_time_s
     idle = pick(inputs.blockers.hottest_utilization_ratio, stage) < rules.low_cpu_ratio
+    helpful = first_known(pick(inputs.blockers.tried_from_workers, stage), current)
     free, safe, target = gate == gates.OPEN, rules.safety != 0, status.target_workers
     # A further step of the input delays the next scale-up, and does not withdraw the last one.
     in_step = status.in_step | (policy_result.outlook.in_step > 0)
@@ -74,7 +75,7 @@ def bound_inputs_of(inputs: DecisionInput, policy_result: PolicyResult, stage: I
         sink_unhealthy=status.sink_unhealthy & (safe | policy_has("checks_the_job", rules)),
         misses_metrics=free & safe & status.misses_metrics,
         behind=behind,
-        blocked=more & (pick(inputs.blockers.blocked_s, stage) > 0),
+        helpful_workers=np.where(more & (pick(inputs.blockers.blocked_s, stage) > 0), helpful, np.nan),
         in_up_cooldown=more & _is_in_up_cooldown(inputs, waits, suspect),
         in_down_cooldown=fewer & waits & (status.spec_changed_age_s < rules.cooldown_down_s),
         unaffordable=fewer & (status.budget_s < rules.rescale_pause_s),
@@ -116,14 +117,19 @@ def _window_workers(inputs: DecisionInput, needed: Array, pending: Array) -> Arr
 
 
 def _hot_partition_limit(inputs: DecisionInput) -> Array:
-    """The largest useful size of a stage whose hottest partition alone fills a subtask; NaN for other stages."""
+    """The largest useful size of a stage whose hottest partition alone fills a subtask; NaN for other stages.
+
+    The other partitions need the workers for their input all the same, so only a catch-up is cut.
+    """
     policy_input, heaviest = inputs.policy_input, inputs.blockers.hottest_partition_ratio
     rules, one, slots = policy_input.rules, np.ones(len(heaviest)), policy_input.rules.slots_per_worker
     known = confidence_at(policy_input.table, one) > CARRIED
     able = np.where(known, rate_at(policy_input.table, one, one) / slots, np.nan)
-    load = heaviest * policy_input.input_rate_records_per_s / policy_input.partitions
+    arriving = policy_input.input_rate_records_per_s
+    load = heaviest * arriving / policy_input.partitions
     most = fewest_workers(policy_input.partitions, heaviest, slots)
-    return np.where(load > rules.high_utilization_ratio * able, most, np.nan)
+    needed = whole(arriving / (able * slots * rules.target_utilization_ratio))
+    return np.where(load > rules.high_utilization_ratio * able, np.fmax(most, needed), np.nan)
 
 
 def table(
@@ -145,7 +151,7 @@ def table(
         Clamp(Bound.EXPECTED, hold(bound_inputs.expecting), None),
         Clamp(Bound.MISSING_METRICS, hold(bound_inputs.misses_metrics), None),
         Clamp(Bound.SINK, hold(unhealthy & bound_inputs.behind), hold(unhealthy)),
-        Clamp(Bound.INEFFECTIVE, None, hold(bound_inputs.blocked)),
+        Clamp(Bound.INEFFECTIVE, None, np.maximum(bound_inputs.helpful_workers, current)),
         Clamp(Bound.COOLDOWN, hold(bound_inputs.in_down_cooldown), hold(bound_inputs.in_up_cooldown)),
         Clamp(Bound.BUDGET, hold(bound_inputs.unaffordable), None),
         Clamp(Bound.TRIAL, None, np.where(bound_inputs.suspect, one_more(current, rules), np.nan)),

@@ -63,6 +63,7 @@ class ScaleUpBlockers:
     """Reasons against more workers for a stage; every array has the shape (stages,), NaN unknown."""
 
     blocked_s: Array  # time without scale-ups, because the last one did not help
+    tried_from_workers: Array  # the size before it, which helped
     stands: Mask  # a backlog waits and nothing is processed, while another stage processes records
     hottest_utilization_ratio: Array  # as reported, of the hottest stage of the workload
     hottest_partition_ratio: Array  # input of the hottest partition / input of the mean partition
@@ -91,6 +92,7 @@ def decision_input(tick: Tick) -> DecisionInput:
         policy_input=_policy_input(tick, range_.most),
         blockers=ScaleUpBlockers(
             blocked_s=tick.state.slow.trial.blocked_until_s - tick.at_s,
+            tried_from_workers=tick.state.slow.trial.from_workers,
             stands=_is_stuck_alone(tick),
             hottest_utilization_ratio=_hottest_utilization(tick),
             hottest_partition_ratio=tick.signals.hottest_partition_ratio,
@@ -217,9 +219,10 @@ def _hottest_utilization(tick: Tick) -> Array:
 
 
 def _is_stuck(tick: Tick) -> Mask:
-    """Whether a backlog of a stage waits and nothing is processed."""
+    """Whether a backlog of a stage waits, has waited at the sample before, and nothing is processed."""
     idle = (tick.signals.throughput_records_per_s >= 0) & ~_is_stage_processing(tick)
-    stuck: Mask = idle & (tick.signals.due_backlog_records > 0)
+    before = first_known(*tick.state.fast.backlog[-2::-1], tick.signals.due_backlog_records)
+    stuck: Mask = idle & (tick.signals.due_backlog_records > 0) & (before > 0)
     return stuck
 
 

@@ -183,12 +183,14 @@ def _is_conclusive(tick: Tick, trial: ScaleUpTrial) -> Mask:
     """Whether the throughput of a stage shows the capacity that its last scale-up added.
 
     The scale-up is less than an hour ago. In addition, one of two conditions holds. The stage is behind, its backlog
-    grows again at the larger size, and it becomes no faster. Or a later stage has been full for a whole rate window,
+    does not fall at the larger size, and it becomes no faster. Or a later stage has been full for a whole rate window,
     so that the throughput contains no time of less load.
     """
     relays = tick.at_s - trial.relays_since_s >= tick.stage_rules.rate_window_s
     recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= LONGEST_TRIAL_S
-    full = (tick.behind & is_overloaded(tick) & ~_may_be_warming_up(tick)) | relays
+    noise = tick.stage_rules.growth_noise_ratio * tick.signals.throughput_records_per_s
+    stays = tick.rates_known & (tick.signals.growth_records_per_s >= -noise)
+    full = (tick.behind & stays & ~_may_be_warming_up(tick)) | relays
     conclusive: Mask = full & recent
     return conclusive
 

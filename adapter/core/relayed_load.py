@@ -58,10 +58,17 @@ def fullest_load(tick: Tick) -> Array:
 
 
 def proven_load(tick: Tick) -> Array:
-    """The fullest load; NaN while the rate window does not show yet whether the last scale-up was effective."""
+    """The fullest load; NaN while the rate window does not show yet whether the last scale-up was effective.
+
+    A stage that is full for less than a rate window may write a snapshot, so it counts as nearly full.
+    """
+    rules = tick.stage_rules
     is_recent = tick.at_s - tick.state.fast.spec_raised_at_s[tick.workload_index] <= LONGEST_TRIAL_S
-    unproven = is_recent & (tick.warm_age_s < tick.stage_rules.rate_window_s)
-    return np.where(unproven, np.nan, fullest_load(tick))
+    unproven = is_recent & (tick.warm_age_s < rules.rate_window_s)
+    lasts = tick.at_s - tick.state.slow.trial.relays_since_s >= rules.rate_window_s
+    load = fullest_load(tick)
+    load = np.where(lasts, load, np.minimum(load, rules.high_utilization_ratio))
+    return np.where(unproven, np.nan, load)
 
 
 def relayed_workers(tick: Tick) -> Array:

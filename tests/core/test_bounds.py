@@ -15,7 +15,7 @@ from adapter.core.clamps import BoundInputs, apply_bounds, table
 from adapter.core.limits import limits, pauses
 
 TARGETS = ("minute_workers", "pending_workers")  # of earlier ticks
-LIMITS = ("hot_workers", "window_workers", *TARGETS)
+LIMITS = ("helpful_workers", "hot_workers", "window_workers", *TARGETS)
 MASKS = tuple(f.name for f in fields(BoundInputs) if f.name not in LIMITS)
 
 
@@ -166,8 +166,10 @@ BRAKES = {
     "an unhealthy sink allows a scale-down": (5, {"active": "sink_unhealthy"}, 5, Bound.NONE),
     "an unhealthy sink, and behind": (5, {"active": ("sink_unhealthy", "behind")}, 10, Bound.SINK),
     "behind alone allows a scale-down": (5, {"active": "behind"}, 5, Bound.NONE),
-    "scale-ups without effect are blocked": (20, {"active": "blocked"}, 10, Bound.INEFFECTIVE),
-    "a block allows a scale-down": (5, {"active": "blocked"}, 5, Bound.NONE),
+    "scale-ups without effect are blocked": (20, {"workers": {"helpful_workers": 10}}, 10, Bound.INEFFECTIVE),
+    "a block allows the size before it": (20, {"workers": {"helpful_workers": 14}}, 14, Bound.INEFFECTIVE),
+    "a block removes no workers": (20, {"workers": {"helpful_workers": 6}}, 10, Bound.INEFFECTIVE),
+    "a block allows a scale-down": (5, {"workers": {"helpful_workers": 10}}, 5, Bound.NONE),
     "S4-29 cooldown of scale-ups": (20, {"active": "in_up_cooldown"}, 10, Bound.COOLDOWN),
     "S4-29 cooldown of scale-ups allows a scale-down": (5, {"active": "in_up_cooldown"}, 5, Bound.NONE),
     "S4-29 cooldown of scale-downs": (5, {"active": "in_down_cooldown"}, 10, Bound.COOLDOWN),
@@ -183,7 +185,10 @@ BRAKES = {
     "S4-29 step down": (2, {"max_step_down_workers": 3}, 7, Bound.STEP),
     "a step that is not longer": (15, {"max_step_up_workers": 5}, 15, Bound.NONE),
 }
-EVERY_BOUND = {"active": MASKS, "workers": {"hot_workers": 4, "window_workers": 30, "pending_workers": 30}}
+EVERY_BOUND = {
+    "active": MASKS,
+    "workers": {"helpful_workers": 10, "hot_workers": 4, "window_workers": 30, "pending_workers": 30},
+}
 TOGETHER = {
     "a step above the maximum": (90, {"max_step_up_workers": 50, "max_workers": 40}, 40, Bound.MAX),
     "the minimum holds against a pause": (20, {"active": "no_up", "min_workers": 12}, 12, Bound.MIN),

@@ -237,6 +237,29 @@ def test_a_gain_ends_a_block_if_it_exceeds_a_quarter_of_what_is_expected_and_noi
     assert any(not d.blocked_s for d in decided if d.at_s > 900) is ends
 
 
+@pytest.mark.simulation
+def test_a_sink_that_is_slightly_too_slow_blocks_as_well():
+    """3.5 % more arrive than the sink takes. Nothing reports the utilization."""
+    running = Fluid(step(900.0, 1035.0, 600), workers=8, each=125.0, sink=lambda at_s: 1000.0)
+    running.missing = lambda at_s: ("utilization_ratio",)
+    decided = closed(running, 3600, book(policy="drain"))
+    assert any(d.bound == Bound.INEFFECTIVE for d in decided)
+    assert max(d.required_workers or 0 for d in decided) <= 20  # without the block 100, the maximum
+
+
+@pytest.mark.simulation
+def test_a_block_allows_the_size_before_the_scale_up_without_effect():
+    """The job scales up to 19, which helps, and to 42, which does not. Then the load falls, and it comes back."""
+    load = {300: 900.0, 900: 1500.0, 2400: 300.0, 3600: 950.0}
+    running = Fluid(lambda at_s: next(each for until_s, each in load.items() if at_s < until_s), workers=10)
+    running.sink = lambda at_s: 1000.0
+    decided = closed(running, 3500, book(policy="drain", low_cpu_ratio=0.0, ineffective_block_s=14_400.0))
+    (returned,) = (d for d in decided if d.at_s > 1500 and d.reason == Reason.UP)
+    assert (returned.reference_workers, returned.required_workers, returned.bound) == (4, 19, Bound.INEFFECTIVE)
+    assert decided[-1].blocked_s > 0
+    assert decided[-1].backlog_time_s == 0
+
+
 def test_a_scale_up_that_helped_blocks_nothing():
     decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
     assert max(d.required_workers or 0 for d in decided) > 20

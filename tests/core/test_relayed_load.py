@@ -87,6 +87,12 @@ def test_an_idle_source_with_markers_is_no_later_stage():
     assert "later stages" not in sentence(found)
 
 
+def test_a_later_stage_that_is_full_for_single_ticks_adds_no_workers():
+    """A stage that writes a snapshot is busy for one tick of ten."""
+    busy = [ticks(until_s=1800, utilization_ratio=0.95 if number % 10 == 9 else 0.5)[number] for number in range(121)]
+    assert max(found.required_workers for found in history(busy, book(**PLAIN))[4:]) == 10
+
+
 def test_backpressure_that_flickers_holds_the_size_as_well():
     """One tick of eight has less."""
     later = {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0}
