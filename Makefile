@@ -21,10 +21,10 @@ run: need-java $(READY) ## Run the adapter on a simulated fleet; ARGS="--for 120
 	$(BIN)/backlog-adapter run $(ARGS)
 
 test: need-java lint ## Lint, types, import rules, unit tests and Spark tests
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e and not full" $(ARGS)
+	$(BIN)/pytest --numprocesses 2 -m "not e2e and not full" $(ARGS)
 
 test-full: need-java $(READY) ## What test leaves out: a day of simulation, more damage to checkpoints
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not e2e and full" $(ARGS)
+	$(BIN)/pytest --numprocesses 2 -m "not e2e and full" $(ARGS)
 
 unit: $(READY) ## The fast tests on all cores: no Java, no long simulations, no helm
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation and not tools and not full" $(ARGS)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 SPARK_STOPS = "stopping; Spark ends first, which takes some seconds"
 _STDERR = 2
 _SET_WITHIN_S = 0.5
+_LONGEST_WAIT_S = 1.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -40,6 +41,12 @@ def stop_event(notice: str = "") -> Iterator[threading.Event]:
     finally:
         for number in handled:
             signal.signal(number, before[number])
+
+
+def wait_for_stop(stop: threading.Event) -> None:
+    """Wait for the event. A signal that arrives right before a wait without a limit would not interrupt it."""
+    while not stop.wait(_LONGEST_WAIT_S):
+        pass
 
 
 def is_stopping(stop: threading.Event) -> bool:

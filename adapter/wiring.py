@@ -24,7 +24,7 @@ from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.serving.ui.view import Changes
 from adapter.sources import kafka, needs, precedence, prometheus_plan
-from adapter.stop_signals import stop_event
+from adapter.stop_signals import stop_event, wait_for_stop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +89,7 @@ def pipeline(config: Config, master: str | None = None) -> None:
         if not job.start(stop, master):
             return
         started.callback(job.stop)
-        stop.wait()
+        wait_for_stop(stop)
 
 
 def _pipeline_tls(config: Config, telemetry: Telemetry) -> LiveTls | None:

@@ -18,17 +18,10 @@ settings.load_profile("deterministic")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need tools; with several processes, say which tests run in the same one.
-
-    Those that start Spark share a session. The simulations of a module share results.
-    """
+    """Mark the tests that need tools."""
     for item in items:
         if PROGRAMS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.tools)
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.get_closest_marker("simulation"):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ from adapter.serving.routes import Readiness, metric_routes, monitoring_routes
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.snapshots.transport import Follower
 from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
-from adapter.stop_signals import stop_event
+from adapter.stop_signals import stop_event, wait_for_stop
 
 # From unready until the end: the time that a cluster needs to send requests to another replica.
 SHUTDOWN_DELAY_S = 5.0
@@ -54,7 +54,7 @@ def serve(settings: Serving, *, insecure_local: bool = False) -> None:
     with stop_event() as stop, queued_logging(sys.stderr) as log, ExitStack() as started:
         replica = start(settings, started, insecure_local=insecure_local)
         replica.telemetry.add(log.gauges)
-        stop.wait()
+        wait_for_stop(stop)
         drain(replica, 0.0 if insecure_local else SHUTDOWN_DELAY_S)
 
 
