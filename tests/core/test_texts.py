@@ -180,7 +180,7 @@ CHANGES = {
     "a hot partition": (
         ("segments", 10, (1000, 0, 0)),
         {"signals": {"partitions": 20, "hottest_partition_ratio": 10}, "worker_capacity_records_per_s": 100},
-        [10, 20],
+        [13, 20],
     ),
     "no CPU, a known capacity": (("dataflow", 10, (100, 0, 0)), {"worker_capacity_records_per_s": 100}, [9, 10]),
     "a sink that is unhealthy": (
