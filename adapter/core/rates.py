@@ -168,22 +168,17 @@ class _Steps:
     """The first and last point of each row's counter, and its first and last rise."""
 
     def __init__(self, at_s: Array, values: Array) -> None:
-        unknown = np.full(values.shape[1], np.nan)
-        self.first_s, self.first, self.last_s, self.last = unknown, unknown, unknown, unknown
-        self.began_s, self.rose_s = unknown, unknown
-        self.longest_s, self.always = np.zeros(len(unknown)), np.ones(len(unknown), dtype=bool)
-        for point_s, value in zip(at_s, values, strict=True):
-            self._add_point(point_s, value)
-
-    def _add_point(self, at_s: float, value: Array) -> None:
-        known, rose = np.isfinite(value), value > self.last
-        begins, opens = rose & np.isnan(self.began_s), known & np.isnan(self.first_s)
-        self.longest_s = np.where(rose, np.fmax(self.longest_s, at_s - self.rose_s), self.longest_s)
-        self.began_s = np.where(begins, at_s, self.began_s)
-        self.rose_s = np.where(rose, at_s, self.rose_s)
-        self.always &= rose | opens | ~known
-        self.first_s, self.first = np.where(opens, at_s, self.first_s), np.where(opens, value, self.first)
-        self.last_s, self.last = np.where(known, at_s, self.last_s), np.where(known, value, self.last)
+        known, highest = np.isfinite(values), np.fmax.accumulate(values, axis=0)
+        opens, rose = known.copy(), np.zeros_like(known)
+        opens[1:] &= np.isnan(highest[:-1])
+        rose[1:] = values[1:] > highest[:-1]
+        known_s, risen_s = np.where(known, at_s[:, None], np.nan), np.where(rose, at_s[:, None], np.nan)
+        steps_s = risen_s[1:] - np.fmax.accumulate(risen_s, axis=0)[:-1]
+        self.first_s, self.last_s = np.fmin.reduce(known_s, axis=0), np.fmax.reduce(known_s, axis=0)
+        self.first, self.last = np.fmin.reduce(values, axis=0), highest[-1]
+        self.began_s, self.rose_s = np.fmin.reduce(risen_s, axis=0), np.fmax.reduce(risen_s, axis=0)
+        self.longest_s = np.fmax.reduce(steps_s, axis=0, initial=0.0)
+        self.always = (rose | opens | ~known).all(axis=0)
 
     def rate(self, least_span_s: Array) -> Array:
         """The rate from the first point to the last, for counters that rose at every point."""
