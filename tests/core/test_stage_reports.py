@@ -97,8 +97,8 @@ STILL = {
 
 @pytest.mark.parametrize("changes", STILL.values(), ids=STILL)
 def test_no_scale_down_within_the_hour_but_after_it(changes):
-    found = decisions(LAST_S + 2 * HOUR_S, **changes)
-    assert {found[at_s].required_workers for at_s in range(LAST_S + 315, LAST_S + HOUR_S, 15)} == {12}
+    found = decisions(LAST_S + 2 * HOUR_S, tick_s=60, **changes)
+    assert {found[at_s].required_workers for at_s in range(LAST_S + 360, LAST_S + HOUR_S, 60)} == {12}
     assert found[LAST_S + 2 * HOUR_S].required_workers < 3
 
 
