@@ -30,12 +30,13 @@ unit: $(READY) ## The fast tests on all cores: no Java, no long simulations, no 
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation and not tools and not full" $(ARGS)
 
 e2e: need-java tools $(READY) ## The core end-to-end tests on real Kafka, Prometheus, Pravega and Kubernetes
-	$(MAKE) --jobs 3 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart SELECTION="e2e and not full"
+	$(MAKE) --jobs 2 e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart SELECTION="e2e and not full"
 
 e2e-all: need-java tools-all test-full ## test-full and all end-to-end tests, also with Flink, KEDA, a Spark cluster and a browser
-	$(MAKE) --jobs 3 e2e-engines e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
+	$(MAKE) --jobs 2 e2e-engines e2e-scaling e2e-components e2e-node e2e-cluster e2e-chart e2e-keda
 
-# Each group has servers of its own and mostly waits, so the groups run side by side, the longest first.
+# Each group has servers of its own and mostly waits, so two run side by side, the longest first. Three overload two
+# cores.
 e2e-scaling e2e-cluster e2e-components e2e-chart e2e-keda e2e-engines: e2e-%: $(READY)
 	set -o pipefail; tests/e2e/run -v -m "$(SELECTION)" tests/e2e/$* $(ARGS) | sed --unbuffered 's/^/$*: /'
 
