@@ -30,6 +30,7 @@ class ApiServices:
         self._names = names
         self._own = own
         self._owners: dict[str, str] = {}
+        self._last_owners: dict[str, str] = {}  # also through an outage, so that it does not repeat a warning
         self._failures = FailureLogger(_log, "cannot read the owners of the metrics APIs", "reading the owners again")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="api-services", daemon=True)
@@ -66,9 +67,9 @@ class ApiServices:
     def _read(self) -> None:
         owners = {name: self._owner(name) for name in self._names}
         for name, owner in owners.items():
-            if owner and self._own is not None and owner not in (self._own, self._owners.get(name)):
+            if owner and self._own is not None and owner not in (self._own, self._last_owners.get(name)):
                 _log.warning("another adapter owns this API: its metrics do not come from here", api=name, owner=owner)
-        self._owners = owners
+        self._owners = self._last_owners = owners
 
     def _owner(self, name: str) -> str:
         """The Service as namespace/name; "" without one."""

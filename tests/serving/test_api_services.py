@@ -71,3 +71,15 @@ def test_owners_are_shown_again_after_an_outage() -> None:
     services.refresh()
     services.refresh()
     assert shown(services)[0]["owner"] == OWN
+
+
+def test_an_outage_does_not_repeat_the_warning_about_another_owner() -> None:
+    other = (200, api_service("keda/keda-metrics"))
+    answers = iter([other, (500, {}), other])
+    services = ApiServices(lambda path: next(answers), [NAME], OWN)
+    with capture_logs() as logs:
+        for _ in range(3):
+            services.refresh()
+    assert [line["event"] for line in logs].count(
+        "another adapter owns this API: its metrics do not come from here"
+    ) == 1

@@ -22,7 +22,7 @@ def job(adapter: Adapter, broker: Broker, controlplane: ControlPlane, run: Path)
     """A workload with 300 records/s, scaled by an Object metric."""
     with Workload("invoices", broker, controlplane, run / "invoices", "object.yaml") as job:
         job.load.set_rate(300)
-        until(lambda: adapter.number("required_workers", "invoices"), 180, "required_workers has a number")
+        until(lambda: adapter.number("required_workers", "invoices"), 300, "required_workers has a number")
         yield job
 
 
