@@ -50,7 +50,7 @@ def _clean_s(rules: RuleColumns) -> Array:
 def _soon_lost_again(fast: Fast, failed_at_s: Array, at_s: float, rules: RuleColumns) -> Mask:
     """Whether a few workers were lost again before the rates were clean after the last failure or loss.
 
-    So a pod that crashes again and again holds the target, and nodes that are lost now and then do not.
+    So a pod that crashes about once a minute holds the target, and nodes that are lost now and then do not.
     """
     last_s = np.fmax(failed_at_s, fast.few_failed_at_s)
     is_other_loss: Mask = ~(last_s >= fast.few_lost_at_s)
