@@ -16,7 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import HELD_BACK, is_held_back, proven_load, relayed_workers
+from adapter.core.relayed_load import HELD_BACK, is_held_back, misses_busy_time, proven_load, relayed_workers
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
@@ -47,7 +47,7 @@ class WorkloadStatus:
     hpa_off: Mask  # a person or KEDA has set 0 replicas, and the HPA's minReplicas is above 0
     expecting: Mask  # an event with more input begins soon, or lasts
     sink_unhealthy: Mask
-    misses_metrics: Mask  # a stage ceased to report its load, or the partitions became fewer
+    misses_metrics: Mask  # a stage ceased to report its load or its utilization, or the partitions became fewer
     between_minutes: Mask  # the policy decides once a minute, and no minute has ended since the previous tick
     in_step: Mask  # another stage was in a step of the input; set only in a record
     needed_workers: Array  # what the other stages needed; set only in a record
@@ -271,7 +271,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        misses_metrics=misses_metrics(fast, tick.at_s, rules),
+        misses_metrics=misses_metrics(fast, tick.at_s, rules) | misses_busy_time(tick),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
         needed_workers=np.full(len(tick.workers), np.nan),

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from adapter.core.aggregation import first_largest
+from adapter.core.aggregation import first_largest, some
 from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.signals import is_processing
+from adapter.core.stage_reports import MISSED_S
 
 LONGEST_TRIAL_S = 3600.0  # after a scale-up; a lower throughput later need not be its effect
 HELD_BACK = 0.5  # a stage that is backpressured for more of the time is not the bottleneck (S1-19)
@@ -78,10 +79,21 @@ def relayed_workers(tick: Tick) -> Array:
     """
     if tick.plain:
         return np.full(len(tick.workers), np.nan)
-    # An idle source is not sized either, but it has had a backlog.
-    later = np.isnan(tick.state.fast.seen_at_s) & ~tick.sized & np.isfinite(tick.signals.throughput_records_per_s)
     needed = whole(required_parallelism(tick) / tick.stage_rules.slots_per_worker)
-    return tick.largest(np.where(later, np.nan_to_num(needed), np.nan))
+    return tick.largest(np.where(_is_later(tick), np.nan_to_num(needed), np.nan))
+
+
+def misses_busy_time(tick: Tick) -> Mask:
+    """Whether a later stage of each workload reported a utilization within the last hour, and does not now."""
+    reported = tick.at_s - tick.state.fast.signals.resources_at_s < MISSED_S
+    missing = _is_later(tick) & reported & np.isnan(tick.now.utilization_ratio)
+    return some(missing, tick.workload_index, len(tick.workers))
+
+
+def _is_later(tick: Tick) -> Mask:
+    """Whether a stage has throughput and never had a backlog. An idle source is not sized either, but has had one."""
+    later: Mask = np.isnan(tick.state.fast.seen_at_s) & ~tick.sized & np.isfinite(tick.signals.throughput_records_per_s)
+    return later
 
 
 def is_held_back(tick: Tick) -> Mask:

@@ -10,7 +10,7 @@ from adapter.core.samples import Array, IntArray
 
 GONE_S = 120.0  # a stage whose siblings report for this much longer does not report; less than error_after_s
 _OVERLAP_S = 300.0  # a series without a staleness marker stays this long beside the one that replaces it
-_MISSED_S = 3600.0  # after this time the stage counts as removed
+MISSED_S = 3600.0  # after this time the stage counts as removed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,5 +54,5 @@ def update_reports(reports: StageReports, loads: StageLoads, at_s: float) -> Sta
 
 def misses_stage(reports: StageReports, at_s: float) -> Mask:
     """Whether a stage of each workload ceased to report its load within the last hour, and none began to since."""
-    missed: Mask = (at_s - reports.ceased_at_s < _MISSED_S) & ~(reports.began_at_s > reports.ceased_at_s)
+    missed: Mask = (at_s - reports.ceased_at_s < MISSED_S) & ~(reports.began_at_s > reports.ceased_at_s)
     return missed

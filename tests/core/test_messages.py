@@ -490,7 +490,7 @@ CUTS = {
     Bound.PAUSE: "; a pause blocks scale-ups",
     Bound.FAILOVER: "; no scale-down while a failover is active",
     Bound.EXPECTED: "; no scale-down before the expected event ends",
-    Bound.MISSING_METRICS: "; no scale-down yet: a stage is missing or partitions became fewer, check the metrics",
+    Bound.MISSING_METRICS: "; no scale-down yet: metrics of a stage are missing or partitions became fewer",
     Bound.SINK: "; more workers will not help: the sink is unhealthy, repair it first",
     Bound.INEFFECTIVE: (
         "; more workers will not help: the last scale-up gained too little or its workers did not start; next"

@@ -64,6 +64,15 @@ def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(backpressur
     assert ("no scale-down while one full subtask holds back the sources" in sentence(found)) == (reason is Reason.HOLD)
 
 
+@pytest.mark.parametrize(("minutes", "size"), [(50, 10), (65, 4)], ids=["within an hour", "after an hour"])
+def test_a_later_stage_that_ceases_to_report_its_utilization_is_no_small_load(minutes, size):
+    busy = {"until_s": 5400, "more": {"utilization_ratio": 0.3}}
+    before, after = ticks(**busy, utilization_ratio=0.75), ticks(**busy, utilization_ratio=None)
+    lost = 900 // TICK_S
+    found = last([*before[:lost], *after[lost : lost + minutes * 60 // TICK_S]], book(**PLAIN))
+    assert (found.required_workers, found.bound is Bound.MISSING_METRICS) == (size, size == 10)
+
+
 def test_a_scale_up_does_not_say_that_there_is_no_scale_down():
     held, later = (
         {"backpressured_ratio": 0.8, "utilization_ratio": 0.2},

@@ -35,7 +35,7 @@ def test_no_scale_down_for_an_hour_after_a_stage_ceased_to_report(tick_s):
     found = decisions(LAST_S + 2 * HOUR_S, tick_s=tick_s)
     held = found[LAST_S + 1800]
     assert (held.required_workers, held.bound) == (12, Bound.MISSING_METRICS)
-    assert "; no scale-down yet: a stage is missing or partitions became fewer, check the metrics" in sentence(held)
+    assert "; no scale-down yet: metrics of a stage are missing or partitions became fewer" in sentence(held)
     assert found[LAST_S + HOUR_S].required_workers == 12
     assert found[LAST_S + 2 * HOUR_S].required_workers < 3
 
