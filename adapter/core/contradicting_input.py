@@ -21,6 +21,7 @@ def contradicting_input(tick: Tick) -> dict[str, str]:
     known_at_s = np.fmin.reduce(np.where(np.isfinite(fast.backlog), fast.at_s[:, None], np.nan), axis=0)
     wrong = (excess > (1 - 1 / _TIMES) * arriving) & (excess * window_s > _LEAST_RECORDS)
     wrong &= tick.at_s - known_at_s >= _LEAST_WINDOWS * window_s
+    wrong &= np.isfinite(rates.throughput_records_per_s)  # unknown while a counter has just restarted from 0
     return {
         tick.state.slow.stages[place][0]: f"its input is {rate(arriving[place])} and its throughput "
         f"{rate(passing[place])}, but its backlog does not grow by the difference: check that all three count the same "

@@ -50,3 +50,13 @@ def test_a_step_of_the_input_between_commits_is_no_contradiction(every_s, phase_
         return max(0, (at_s - phase_s) // every_s * every_s + phase_s)
 
     assert {decision.fault for decision in history([seen(at_s) for at_s in range(0, 600, 15)])} == {""}
+
+
+@pytest.mark.parametrize("pause_s", [0, 15, 20, 60])
+def test_a_counter_that_restarts_from_0_is_no_contradiction(pause_s):
+    def seen(at_s):
+        done, stopped = at_s if at_s < 300 else max(0, at_s - 300 - pause_s), 300 <= at_s < 300 + pause_s
+        load = {"processed_records": None if stopped else 950 * done, "backlog_records": 950 * min(at_s, pause_s)}
+        return tick(at_s, job(**counts(10), appended_records=950 * at_s, **load))
+
+    assert {decision.fault for decision in history([seen(at_s) for at_s in range(0, 600, 15)])} == {""}
