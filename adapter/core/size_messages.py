@@ -138,6 +138,8 @@ def why_unchanged(d: "Decision") -> str:
         rise = rate(d.blocking_rise_records_per_s)
         return f"no scale-down, because the input may rise by {rise} before a scale-up can take effect"
     if d.calm == 0:
+        if d.throughput_records_per_s == 0:
+            return "no scale-down while nothing is processed"
         is_short = (d.backlog_time_s or 0.0) < (d.short_backlog_time_s or 0.0)
         return (
             "no scale-down, because the backlog has just grown"

@@ -58,6 +58,18 @@ def always(until_s, from_s=0.0, workers=10, **signals):
 # --- idle, stuck, draining
 
 
+def test_a_group_that_waits_for_the_end_of_a_transaction_keeps_its_workers():
+    """The backlog ends at the last stable offset, so it stays 0 while the input goes on."""
+    ticks = []
+    for at_s in range(0, 3601, 30):
+        busy, done = (0.5, 1000 * at_s) if at_s <= 450 else (0.0, 450_000)
+        load = {"appended_records": 1000 * at_s, "processed_records": done, "backlog_records": 0}
+        ticks.append(tick(at_s, job(**counts(10), **load, utilization_ratio=busy)))
+    decided = history(ticks, book(policy="drain"))[1:]
+    assert {found.required_workers for found in decided} == {10}
+    assert "7 would be enough; no scale-down while nothing is processed" in sentence(decided[-1])
+
+
 def test_an_idle_job_goes_to_the_minimum_after_the_scale_down_window():
     """T=0, L=0, input 0."""
     stops = Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12)

@@ -315,6 +315,13 @@ SENTENCES = {
         "Holding 12 workers: backlog time 30 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "
         "fall. 4 would be enough; no scale-down while there is a backlog",
     ),
+    "hold of a down while records wait for the end of a transaction": (
+        decision(
+            Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "throughput_records_per_s": 0.0, **SHORT}
+        ),
+        "Holding 12 workers: backlog time 0.0 s, input 1 000/s, throughput 0/s, capacity 1 000/s; no backlog is "
+        "expected within 15 min. 4 would be enough; no scale-down while nothing is processed",
+    ),
     "hold of a down after the backlog grew": (
         decision(Reason.HOLD, **DRAIN | SAME | {"needed_workers": 4, "calm": 0.0, "backlog_time_s": 4.5, **SHORT}),
         "Holding 12 workers: backlog time 4.5 s, input 1 000/s, throughput 1 000/s; the backlog time is expected to "

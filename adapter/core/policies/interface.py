@@ -103,12 +103,16 @@ def positive_growth(policy_input: PolicyInput) -> Array:
 
 
 def keeps_pace(policy_input: PolicyInput) -> Mask:
-    """Whether the backlog does not grow by its rates, and does not exceed its previous maximum, which shows earlier."""
+    """Whether the backlog does not grow by its rates, and does not exceed its previous maximum, which shows earlier.
+
+    Input without throughput is a backlog that is not counted: a group waits for the end of a transaction.
+    """
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > _JUMP_S
+    hidden = (policy_input.throughput_records_per_s == 0) & is_processing(policy_input.input_rate_records_per_s)
     level = positive_growth(policy_input) <= 0
-    steady: Mask = level & ((policy_input.rules.safety == 0) | ~((risen > noise) | far))
+    steady: Mask = level & ((policy_input.rules.safety == 0) | ~((risen > noise) | far | hidden))
     return steady
 
 
