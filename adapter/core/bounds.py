@@ -80,11 +80,12 @@ def _ineffective(d: "Decision") -> str:
 
 
 def _partitions(d: "Decision") -> str:
-    """How many partitions the load needs, unless a gate is closed. Without input and backlog there is no load."""
+    """How many partitions the load needs, unless a gate is closed. Later stages need workers, and no partitions."""
     if d.reason.is_gate:
         return ""
-    few = f"{_later_stages(d)}; only {_partition_count(d)}, so no more workers"
-    if d.input_rate_records_per_s == 0 and d.backlog_records == 0:
+    later = _later_stages(d)
+    few = f"{later}; only {_partition_count(d)}, so no more workers"
+    if later or (d.input_rate_records_per_s == 0 and d.backlog_records == 0):  # without either there is no load
         return few
     sizes = (d.wanted_workers, d.needed_workers, d.keep_up_workers, d.catch_up_workers)
     needed = max(ceil((size or 0) - 1e-9) for size in sizes) * (d.slots_per_worker or 1)

@@ -172,6 +172,7 @@ def test_a_size_above_the_partitions_names_the_later_stages_and_is_no_maximum(bu
     found = last(ticks(source=behind, more={"partitions": partitions}, utilization_ratio=busy), book(**PLAIN))
     assert found.max_workers == most
     assert part in sentence(found)
+    assert ("so no more workers: the load needs" in sentence(found)) == ("later" not in part)
 
 
 @pytest.mark.parametrize(
