@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from adapter.core.decisions import Decision, StageSignals
 
+HpaTarget = Literal["AverageValue", "Value"]
 _Signals = Decision | StageSignals
 PADDED = "required_workers_padded"
 
@@ -25,13 +27,14 @@ OBJECT_KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. README names the HPA target that suits it."""
+    """One metric."""
 
     name: str
     meaning: str
     unit: str
     read: Callable[[Decision], float | None]  # the value of a workload
     read_stage: Callable[[StageSignals], float | None] | None = None  # the value of a stage, if stages have the metric
+    target: HpaTarget | None = None  # the type of its target in an HPA, None if no HPA can scale by it
     signed: bool = False  # may be negative, so unsuitable for an HPA
     age_s: Callable[[Decision], float | None] = lambda decision: decision.sample_age_s  # of its newest sample
     unknown: str = "a signal behind it is not known yet"  # why a workload with a decision may have no value
@@ -60,8 +63,10 @@ def _above_tolerance(workers: float | None) -> float | None:
     return None if workers is None else max(workers, round(1.1 * (workers - 1) + 0.001, 3))
 
 
-def _both(name: str, meaning: str, unit: str, read: Callable[[_Signals], float | None]) -> Metric:
-    return Metric(name, meaning, unit, read, read)
+def _both(
+    name: str, meaning: str, unit: str, read: Callable[[_Signals], float | None], target: HpaTarget | None = None
+) -> Metric:
+    return Metric(name, meaning, unit, read, read, target)
 
 
 _ALL = (
@@ -70,6 +75,7 @@ _ALL = (
         "workers that the policy requires",
         "workers",
         lambda decision: decision.required_workers,
+        target="AverageValue",
         age_s=lambda decision: decision.decided_age_s,
     ),
     Metric(
@@ -77,6 +83,7 @@ _ALL = (
         "required_workers; above 10, raised just enough that an HPA with a tolerance of 10 % follows it",
         "workers",
         lambda decision: _above_tolerance(decision.required_workers),
+        target="AverageValue",
         age_s=lambda decision: decision.decided_age_s,
     ),
     _both(
@@ -84,6 +91,7 @@ _ALL = (
         "backlog / throughput, at most a day",
         "seconds",
         lambda signals: signals.backlog_time_s,
+        target="Value",
     ),
     _both(
         "drain_time_seconds",
@@ -91,7 +99,13 @@ _ALL = (
         "seconds",
         lambda signals: signals.drain_time_s,
     ),
-    _both("backlog", "records (or bytes) waiting", "records", lambda signals: signals.backlog_records),
+    _both(
+        "backlog",
+        "records (or bytes) waiting",
+        "records",
+        lambda signals: signals.backlog_records,
+        target="AverageValue",
+    ),
     _both(
         "backlog_growth",
         "how fast the backlog grows, 0 while it shrinks",
@@ -111,24 +125,28 @@ _ALL = (
         "records processed a second",
         "records/s",
         lambda signals: signals.throughput_records_per_s,
+        target="AverageValue",
     ),
     _both(
         "input_rate",
         "records arriving a second",
         "records/s",
         lambda signals: signals.input_rate_records_per_s,
+        target="AverageValue",
     ),
     Metric(
         "forecast_input_rate",
         "the highest input rate in the forecast, never below the present one",
         "records/s",
         lambda decision: decision.forecast_input_rate_records_per_s,
+        target="AverageValue",
     ),
     Metric(
         "relative_lag_change",
         "input rate / throughput while the backlog is large, else 0",
         "ratio",
         lambda decision: _not_negative(decision.relative_lag_change_ratio),
+        target="Value",
     ),
     Metric(
         "highest_partition_backlog",
@@ -143,6 +161,7 @@ _ALL = (
         "ratio",
         lambda decision: decision.utilization_ratio,
         lambda signals: signals.utilization_ratio,
+        target="Value",
         unknown="its sources report neither busy time nor CPU, and the capacity of a worker is not learned yet",
     ),
     _both(
@@ -168,6 +187,7 @@ _ALL = (
         "Kafka partitions or Pravega segments of the input",
         "partitions",
         lambda decision: decision.partitions,
+        target="AverageValue",
         age_s=lambda decision: decision.partitions_age_s,
         unknown="its sources count no partitions",
     ),

@@ -1,15 +1,16 @@
 """HorizontalPodAutoscalers and their scale targets as JSON -> the replicas, limits and pauses of workloads. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 
-from adapter.core.metrics import METRICS, OBJECT_KINDS, PADDED
+from adapter.core.metrics import METRICS, OBJECT_KINDS
 from adapter.core.samples import OVERRIDE
 from adapter.sources.annotations import WORKLOAD, HpaAnnotations, parse
+from adapter.sources.metric_targets import target_faults
 from adapter.sources.sample_table import SampleTable
 
 Json = Mapping[str, Any]
@@ -17,9 +18,6 @@ Json = Mapping[str, Any]
 _SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
 # An HPA looks up the resource of a described object by kind and group, whatever the version.
 _OBJECTS = {(kind, api_version.split("/")[0]) for kind, api_version in OBJECT_KINDS.values()}
-# The only valid target of a size. With any other, the HPA sets another number of replicas. The adapter adopts that
-# number as if a person had set it, and the HPA multiplies it again.
-_SIZE_TARGET = {"type": "AverageValue", "averageValue": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Autoscaler:
     min_workers: int
     max_workers: int
     annotations: HpaAnnotations
-    wrong_metric_targets: tuple[str, ...] = ()  # of metrics that are sizes
+    wrong_metric_targets: tuple[str, ...] = ()  # of metrics of the adapter
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -116,7 +114,7 @@ def _autoscaler(hpa: Json, workloads: tuple[str, ...]) -> Autoscaler:
         min_workers=spec.get("minReplicas", 1),
         max_workers=spec["maxReplicas"],
         annotations=parse(meta.get("annotations", {})),
-        wrong_metric_targets=tuple(_wrong_metric_targets(hpa)),
+        wrong_metric_targets=tuple(target_faults(own_metrics(hpa), spec.get("behavior", {}))),
     )
 
 
@@ -157,34 +155,6 @@ def _api_version(target: Json) -> str:
     """The version to read a target with. The HPA controller ignores the version in an HPA, which may be an old one."""
     given: str = target.get("apiVersion", "apps/v1")
     return "apps/v1" if given.startswith("apps/") else given
-
-
-def _wrong_metric_targets(hpa: Json) -> Iterator[str]:
-    """The metrics with a target that makes the HPA change the replicas at every sync, as sentences."""
-    tolerances = [half["tolerance"] for half in hpa["spec"].get("behavior", {}).values() if "tolerance" in half]
-    for source in own_metrics(hpa):
-        size, target = METRICS[source["metric"]["name"]], source.get("target", _SIZE_TARGET)
-        if not size.is_size:
-            continue
-        if target != _SIZE_TARGET:
-            yield (
-                f'the target of {size.name} must be AverageValue "1", got {_target_text(target)}: the HPA changes the '
-                "replicas again at every sync; for headroom set the annotation "
-                "backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
-            )
-        if size.name == PADDED and tolerances:
-            yield (
-                f'{size.name} is for the default tolerance, got "{tolerances[0]}": the HPA changes the '
-                "replicas again at every sync; use required_workers where the HPA sets its tolerance"
-            )
-
-
-def _target_text(target: Json) -> str:
-    kind, values = target["type"], {name: value for name, value in target.items() if name != "type"}
-    own = kind[0].lower() + kind[1:]
-    if values.keys() == {own}:
-        return f'{kind} "{values[own]}"'
-    return f"type {kind} with {' and '.join(sorted(values)) or 'no value'}"
 
 
 def scale_of(item: Json) -> Scale:

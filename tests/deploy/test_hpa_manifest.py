@@ -75,6 +75,11 @@ def test_each_metric_exists_and_has_the_target_that_the_readme_recommends(name: 
             assert target["averageValue"] == "1"
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_check_requires_the_target_that_the_readme_recommends(name: str) -> None:
+    assert re.split(r"\W", TARGETS[name])[0] == (METRICS[name].target or "none")
+
+
 @EVERY_MANIFEST
 def test_each_selector_names_the_workload_by_the_label_that_the_adapter_serves(name: str) -> None:
     workload = workload_of(name).partition("/")[2]
