@@ -1,15 +1,19 @@
 """The fields of an HPA (autoscaling/v2) that the adapter reads, and its behavior, as Kubernetes types them."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from adapter.config.faults import Fault
+from adapter.config.faults import Fault, refusal, value_text
 from adapter.config.model import Model, has
+from adapter.config.number_hints import number_hint
 from adapter.errors import ConfigError
+
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def canonical(quantity: object) -> object:
@@ -24,7 +28,29 @@ def canonical(quantity: object) -> object:
     return "1" if number == 1 else text
 
 
-_Quantity = Annotated[str, BeforeValidator(canonical)]
+def _number(quantity: str) -> Decimal:
+    """Its number without the suffix, which has no influence on the sign."""
+    given = _QUANTITY.fullmatch(quantity)
+    if given is None:
+        fix = number_hint(quantity, "_ratio", bool)
+        raise refusal(f"expected a quantity such as 1, 500m or 0.1, got {value_text(quantity)}{fix}")
+    return Decimal(given[1])
+
+
+def _not_negative(quantity: str) -> str:
+    if _number(quantity) < 0:
+        raise refusal(f"expected at least 0, got {value_text(quantity)}")
+    return quantity
+
+
+def _positive(quantity: str) -> str:
+    if _number(quantity) <= 0:
+        raise refusal(f"expected more than 0, got {value_text(quantity)}")
+    return quantity
+
+
+_Tolerance = Annotated[str, BeforeValidator(canonical), AfterValidator(_not_negative)]
+_TargetValue = Annotated[str, BeforeValidator(canonical), AfterValidator(_positive)]
 _MetricType = Literal["External", "Object", "Pods", "Resource", "ContainerResource"]
 _METRIC_FIELDS = {name: f"{name[0].lower()}{name[1:]}" for name in get_args(_MetricType)}
 
@@ -65,9 +91,9 @@ class _MetricName(_Fields):
 
 class _MetricTarget(_Fields):
     type: Literal["AverageValue", "Value", "Utilization"]
-    average_value: _Quantity | None = None
-    value: _Quantity | None = None
-    average_utilization: int | None = None
+    average_value: _TargetValue | None = None
+    value: _TargetValue | None = None
+    average_utilization: int | None = Field(default=None, ge=1)
 
 
 class _MetricSource(_Fields):
@@ -95,7 +121,7 @@ class _ScalingPolicy(_Fields):
 
 
 class _Rules(_Fields):
-    tolerance: _Quantity | None = None
+    tolerance: _Tolerance | None = None
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
     stabilization_window_seconds: int | None = Field(default=None, ge=0, le=3600)
     policies: list[_ScalingPolicy] | None = None

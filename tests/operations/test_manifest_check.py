@@ -93,6 +93,12 @@ def test_the_target_is_compared_as_the_api_server_writes_it(tmp_path: Path, valu
     assert check([file_of(tmp_path, hpa(value=value))], KNOWN).startswith("1 HPA without a fault")
 
 
+@pytest.mark.parametrize("tolerance", ["0", 0, "-0", "0.05", 0.05, "50m", "5e-2", ".05", "+1", "1Ki"])
+def test_a_tolerance_may_be_any_quantity_of_kubernetes(tmp_path: Path, tolerance: object) -> None:
+    item = with_behavior(scaleUp={"tolerance": tolerance})
+    assert check([file_of(tmp_path, item)], KNOWN).startswith("1 HPA without a fault")
+
+
 def test_a_list_of_kubectl_is_read(tmp_path: Path) -> None:
     items = [hpa(), hpa("carts", "carts")]
     found = check([file_of(tmp_path, {"apiVersion": "v1", "kind": "List", "items": items})], KNOWN)
@@ -260,6 +266,32 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
                 "did you mean Pods?",
             ],
             id="values that Kubernetes refuses",
+        ),
+        *(
+            pytest.param(
+                [with_behavior(scaleUp={"tolerance": tolerance})],
+                [f"FILE: HPA orders: spec.behavior.scaleUp.tolerance: {fault}"],
+                id=f"a tolerance of {tolerance}",
+            )
+            for tolerance, fault in [
+                ("10%", "expected a quantity such as 1, 500m or 0.1, got '10%'; write 0.1 for 10%"),
+                ("0,1", "expected a quantity such as 1, 500m or 0.1, got '0,1'; write 0.1, with a point"),
+                ("1K", "expected a quantity such as 1, 500m or 0.1, got '1K'"),
+                (-0.1, "expected at least 0, got '-0.1'"),
+            ]
+        ),
+        *(
+            pytest.param(
+                [hpa(value=value)],
+                [f"FILE: HPA orders: spec.metrics[0].external.target.averageValue: {fault}"],
+                id=f"a target of {value}",
+            )
+            for value, fault in [
+                ("0", "expected more than 0, got '0'"),
+                ("0.0m", "expected more than 0, got '0.0m'"),
+                ("-1", "expected more than 0, got '-1'"),
+                ("many", "expected a quantity such as 1, 500m or 0.1, got 'many'"),
+            ]
         ),
         pytest.param(
             [with_spec(metrics=[{**SPEC["metrics"][0], "type": "Object"}])],
