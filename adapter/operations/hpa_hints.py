@@ -18,6 +18,9 @@ def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], ru
     rules: those of its workload without its annotations, None if unknown.
     """
     yield from _ended(own.annotations)
+    for name in (name for name in hpa.pods_metrics if name in METRICS):
+        text = f"{name} is of type Pods, which the adapter does not serve"
+        yield f"{text}; make it External or Object, unless another adapter serves it"
     if not own.workloads:
         yield from _unknown_metrics(hpa, whole["metadata"]["namespace"], configured)
     if rules is not None and own_metrics(whole):  # KEDA scales to zero itself, whatever the minimum of its HPA

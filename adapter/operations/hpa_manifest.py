@@ -106,6 +106,7 @@ class _Metric(_Fields):
     type: _MetricType
     external: _MetricSource | None = None
     object: _MetricSource | None = None
+    pods: _MetricSource | None = None
 
     @classmethod
     def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
@@ -151,6 +152,11 @@ class Hpa(_Fields):
         """The external and object metrics."""
         each = (metric.external or metric.object for metric in self.spec.metrics or ())
         return [source for source in each if source is not None]
+
+    @property
+    def pods_metrics(self) -> list[str]:
+        """The names of the metrics of type Pods."""
+        return [metric.pods.metric.name for metric in self.spec.metrics or () if metric.pods]
 
     def as_json(self, namespace: str) -> dict[str, Any]:
         """The object as the API server returns it. namespace: of one that has none."""

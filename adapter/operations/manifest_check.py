@@ -24,7 +24,7 @@ from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
 from adapter.sources.prometheus_plan import namespace_of
 
-_KIND, _VERSION = "HorizontalPodAutoscaler", "autoscaling/v2"
+_VERSION = "autoscaling/v2"
 _CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
 _MOST_NAMED = 5
 _SELECTED = ("workload", "stage")  # labels that the configuration does not set
@@ -71,13 +71,15 @@ def check(files: Iterable[Path], config: Config) -> str:
     known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config))
     found: dict[str, _Manifest] = {}
     faults: list[str] = []
+    scaled_objects: list[str] = []
     for file in files:
         try:
-            items = list(_hpas(documents(file)))
+            given = documents(file)
         except ConfigError as error:
             faults += error.faults
             continue
-        for item in items:
+        scaled_objects += [str(_name(item)) for item in _objects(given, "ScaledObject")]
+        for item in _objects(given, "HorizontalPodAutoscaler"):
             manifest = _read(file, item, known)
             first = found.setdefault(manifest.name, manifest) if manifest.name else manifest
             copies = [] if first is manifest else [f"is also in {first.file}; name each file once, or remove a copy"]
@@ -88,7 +90,7 @@ def check(files: Iterable[Path], config: Config) -> str:
     for manifest in found.values():
         for hint in manifest.hints:
             log.warning(f"{manifest.file}: HPA {manifest.name}: {hint}")
-    return _summary(found.values(), known)
+    return _summary(found.values(), scaled_objects, known)
 
 
 def contents(config: Config) -> str:
@@ -99,13 +101,13 @@ def contents(config: Config) -> str:
     return f"{counts}; name a workload or a fleet, otherwise nothing is scaled" if is_idle else counts
 
 
-def _hpas(found: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """The HPAs among documents, also those of a list as kubectl prints it."""
+def _objects(found: Iterable[Any], kind: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of a kind among documents, also those of a list as kubectl prints it."""
     for document in found:
         given = document if isinstance(document, Mapping) else {}
         items = given.get("items")
         for item in items if isinstance(items, list) else [given]:
-            if isinstance(item, Mapping) and item.get("kind") == _KIND:
+            if isinstance(item, Mapping) and item.get("kind") == kind:
                 yield item
 
 
@@ -233,7 +235,7 @@ def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[s
                 yield f"{text}, so the API answers 404; remove it, or add it to the labels of the workload"
 
 
-def _summary(found: Collection[_Manifest], known: _Known) -> str:
+def _summary(found: Collection[_Manifest], scaled_objects: list[str], known: _Known) -> str:
     own = [each.own for each in found if each.own]
     scaled = {workload for each in own for workload in each.workloads}
     free = [workload for workload in known.workloads if workload not in scaled]
@@ -242,6 +244,7 @@ def _summary(found: Collection[_Manifest], known: _Known) -> str:
         "without an HPA": free,
         "not configured, so only a fleet can find it": [f"{each}{_similar(each, free)}" for each in discovered],
         "HPAs without a metric of the adapter": sorted(each.name for each in found if not each.own),
+        "ScaledObjects of KEDA, which are not checked": scaled_objects,
     }
     lists = "".join(f"; {text}: {_listed(names)}" for text, names in parts.items() if names)
     return f"{counted(len(own), 'HPA')} without a fault for {counted(len(scaled), 'workload')}{lists}"

@@ -380,6 +380,24 @@ def test_an_hpa_without_a_metric_of_the_adapter_is_ignored(tmp_path: Path, metri
     assert check([file_of(tmp_path, other)], KNOWN).startswith("0 HPAs without a fault for 0 workloads")
 
 
+def test_a_scaled_object_is_named_as_not_checked() -> None:
+    assert check([MANIFESTS / "keda-scaledobject.yaml"], KNOWN) == (
+        "0 HPAs without a fault for 0 workloads; without an HPA: shop/orders, shop/carts, eu/carts; "
+        "ScaledObjects of KEDA, which are not checked: orders"
+    )
+
+
+@pytest.mark.parametrize("name", ["utilization", "required_workers"])
+def test_a_metric_of_type_pods_with_the_name_of_an_own_metric_is_named(tmp_path: Path, name: str) -> None:
+    pods = {"type": "Pods", "pods": {"metric": {"name": name}, "target": RATE}}
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, with_spec(metrics=[pods]))], KNOWN)
+    text = f"{name} is of type Pods, which the adapter does not serve"
+    assert [line["event"] for line in logged] == [
+        f"{file}: HPA shop/orders: {text}; make it External or Object, unless another adapter serves it"
+    ]
+
+
 def test_a_metric_of_another_object_is_of_another_adapter(tmp_path: Path) -> None:
     assert check([file_of(tmp_path, with_metrics(OF_INGRESS))], KNOWN).startswith(
         "1 HPA without a fault for 1 workload"
