@@ -122,14 +122,14 @@ def check(config: ConfigFile, hpa: HpaFiles = None) -> None:
     _log_as_faults()
     try:
         values = wiring.load_values(config)
-        known = values or wiring.load(config)
+        known = wiring.load(config) if values is None else values.config
     except ConfigError as error:
         skipped = ["--hpa: no HPA was checked; correct the configuration first"] if hpa else []
         raise ConfigError([*error.faults, *skipped]) from None
     kind = "is a valid configuration" if values is None else "has values of the chart with a valid config"
     typer.echo(f"{config} {kind}: {manifest_check.contents(known)}")
     if hpa:
-        typer.echo(manifest_check.check(hpa, known))
+        typer.echo(manifest_check.check(hpa, known, values))
 
 
 @app.command()
@@ -257,9 +257,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     if config is not None:
         _log_as_faults()
         options = replace(options, policies=() if policy is None else command.parse_policies(policy))
-        hints = wiring.HINTS_ON_HISTORY
-        known = wiring.load_values(config, hints) or wiring.load(config, hints)
-        files = history_report.run(known, options, say)
+        files = history_report.run(wiring.load_for_history(config), options, say)
     else:
         wanted = command.GridOptions(
             policies=command.DEFAULT_POLICY if policy is None else policy,

@@ -12,7 +12,7 @@ from adapter import config as configuration
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
-from adapter.config import Check, Config
+from adapter.config import ChartValues, Check, Config
 from adapter.config.settings import globs, lone_prices, long_targets, unlikely_times, unused_matches, unused_parameters
 from adapter.core.messages import sentence
 from adapter.pipeline.java import check_java
@@ -53,9 +53,15 @@ def load(path: Path, hints: Sequence[Check] = HINTS) -> Config:
     return configuration.load(path, CHECKS, hints)
 
 
-def load_values(path: Path, hints: Sequence[Check] = HINTS) -> Config | None:
-    """The configuration in a values file of the chart; None for another file. Raises ConfigError with all faults."""
+def load_values(path: Path, hints: Sequence[Check] = HINTS) -> ChartValues | None:
+    """The values in a values file of the chart; None for another file. Raises ConfigError with all faults."""
     return configuration.load_chart_values(path, CHECKS, hints)
+
+
+def load_for_history(path: Path) -> Config:
+    """The configuration in either kind of file, without warnings that concern the future. Raises ConfigError."""
+    values = load_values(path, HINTS_ON_HISTORY)
+    return load(path, HINTS_ON_HISTORY) if values is None else values.config
 
 
 def pipeline(config: Config, master: str | None = None) -> None:

@@ -10,7 +10,7 @@ import structlog
 import yaml
 
 from adapter import __version__, cli
-from adapter.config import chart_values
+from adapter.config import ChartValues, chart_values, parse
 from adapter.options import Duration
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "config.yaml"
@@ -310,6 +310,12 @@ def test_check_reads_the_hpas_of_manifests(tmp_path: Path, capsys: pytest.Captur
     assert "1 HPA without a fault for 1 workload" in capsys.readouterr().out
 
 
+def test_check_compares_hpas_with_the_apis_of_chart_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = str(CHART.parents[1] / "hpa" / "object.yaml")
+    assert checked(tmp_path / "values.yaml", VALUES, "--hpa", manifest) == 0
+    assert "a metric of type Object needs apiService.custom.create: true" in capsys.readouterr().err
+
+
 def test_check_says_that_it_checks_no_hpa_beside_a_faulty_configuration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -331,4 +337,6 @@ def test_check_says_that_the_configuration_of_values_is_a_text(
 def test_the_chart_has_the_sources_and_the_names_of_values_that_check_assumes() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
     assert values["config"].items() <= chart_values.RELEASE.items()
+    served = {api: switch["create"] for api, switch in values["apiService"].items()}
+    assert served == {api: ChartValues(parse(VALID, "c"), {}).serves(api) for api in served}
     assert values.keys() == chart_values.VALUES | {"config", "pipeline"}

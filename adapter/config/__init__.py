@@ -13,7 +13,7 @@ import structlog
 from pydantic import ValidationError
 
 from adapter.config.chart_hints import overwritten_settings, unmounted_files
-from adapter.config.chart_values import VALUES, chart_config, is_chart_values, name_faults, null_faults
+from adapter.config.chart_values import VALUES, ChartValues, chart_config, is_chart_values, name_faults, null_faults
 from adapter.config.checks import source_kinds, whole_faults
 from adapter.config.document import Document, read, text_of
 from adapter.config.faults import Fault, nearest, suggestion, value_text
@@ -52,6 +52,7 @@ __all__ = [
     "AnyReading",
     "AnySource",
     "Basic",
+    "ChartValues",
     "Check",
     "Config",
     "ExcludedPeriod",
@@ -136,7 +137,7 @@ def parse(text: str, where: str, checks: Sequence[Check] = ()) -> Config:
     return _check_document(read(text, where), checks)
 
 
-def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[Check] = ()) -> Config | None:
+def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[Check] = ()) -> ChartValues | None:
     """Load the `config` of a values file of the chart, with what the chart adds; None if it is no such file.
 
     hints: as in `load`, besides those on the values. Raises ConfigError with every fault.
@@ -155,7 +156,7 @@ def load_chart_values(path: Path, checks: Sequence[Check] = (), hints: Sequence[
         raise ConfigError([*document.located(faults), *error.faults]) from None
     if faults:
         raise document.error(faults)
-    return config
+    return ChartValues(config, document.values)
 
 
 def json_schema() -> dict[str, Any]:

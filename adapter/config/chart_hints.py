@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from adapter.config.chart_values import value_at
 from adapter.config.faults import Fault, Path
 from adapter.config.models import Config
 
@@ -43,7 +44,7 @@ def overwritten_settings(values: Mapping[str, Any], _: Config) -> list[str]:
     for value, names in OVERWRITTEN.items():
         fix = f"remove it, and set {value} of the values" if value else "remove it"
         paths = (tuple(name.split(".")) for name in names.split())
-        given = (path for path in paths if _value(values, ("config", *path)) is not None)
+        given = (path for path in paths if value_at(values, ("config", *path)) is not None)
         found += [Fault(path, f"has no effect, because the chart sets it; {fix}").sentence() for path in given]
     return found
 
@@ -70,9 +71,9 @@ def _mount(file: PurePosixPath, mounted: list[str]) -> str:
 
 def _mounted_folders(values: Mapping[str, Any]) -> Iterator[PurePosixPath]:
     """The folders where values mount Secrets and volumes. The values need not be valid: helm checks them."""
-    secrets, mounts = (_value(values, ("pipeline", name)) for name in ("secretMounts", "extraVolumeMounts"))
+    secrets, mounts = (value_at(values, ("pipeline", name)) for name in ("secretMounts", "extraVolumeMounts"))
     yield from map(_in_pod, secrets.values() if isinstance(secrets, Mapping) else ())
-    yield from (_in_pod(_value(mount, ("mountPath",))) for mount in (mounts if isinstance(mounts, list) else ()))
+    yield from (_in_pod(value_at(mount, ("mountPath",))) for mount in (mounts if isinstance(mounts, list) else ()))
 
 
 def _files(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
@@ -86,11 +87,3 @@ def _files(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[Path, str]
 
 def _in_pod(path: object) -> PurePosixPath:
     return PurePosixPath(re.sub("^/var/run/", "/run/", str(path)))  # a link in the images
-
-
-def _value(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """The value at a path, None without one."""
-    part: Any = values
-    for step in path:
-        part = part.get(step) if isinstance(part, Mapping) else None
-    return part

@@ -1,10 +1,11 @@
 """A values file of the chart -> the configuration that the chart makes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from adapter.config.document import Document
-from adapter.config.faults import Fault, nearest
+from adapter.config.faults import Fault, Path, nearest
 from adapter.config.models import Config
 
 # What every release has: the defaults of values.yaml, and what the chart sets itself and the configuration requires.
@@ -24,6 +25,44 @@ VALUES = frozenset(
     revisionHistoryLimit serve networkPolicy serviceMonitor podMonitor dashboards prometheusRule extraObjects
     """.split()  # noqa: SIM905 - a list would have a line for each name
 )
+
+# What `apiService.*.create` of values.yaml is.
+_SERVED: Mapping[str, bool] = {"external": True, "custom": False}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartValues:
+    """A values file with a valid configuration. helm checks the other values, so any of them may be invalid."""
+
+    config: Config
+    values: Mapping[Any, Any]
+
+    def serves(self, api: str) -> bool:
+        """Whether the chart registers an API of metrics: external or custom."""
+        created = value_at(self.values, ("apiService", api, "create"))
+        return _SERVED[api] if created is None else created is True
+
+    def may_scale(self, group: str) -> bool:
+        """Whether the pipeline may read the replicas of objects of an API group; true if other roles may allow it."""
+        return value_at(self.values, ("rbac", "create")) is False or not {group, "*"}.isdisjoint(self._groups())
+
+    def _groups(self) -> Iterator[str]:
+        yield "apps"
+        for target in self._rbac("extraScaleTargets"):
+            yield str(target).partition("/")[0]
+        for rule in self._rbac("extraRules"):
+            yield from map(str, value_at(rule, ("apiGroups",)) or ())
+
+    def _rbac(self, name: str) -> list[Any]:
+        found = value_at(self.values, ("rbac", name))
+        return found if isinstance(found, list) else []
+
+
+def value_at(values: Any, path: Path) -> Any:
+    """The value at a path, None without one."""
+    for step in path:
+        values = values.get(step) if isinstance(values, Mapping) else None
+    return values
 
 
 def is_chart_values(document: Document) -> bool:

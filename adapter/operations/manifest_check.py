@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import structlog
 
-from adapter.config import Config, Workload, rule_book
+from adapter.config import ChartValues, Config, Workload, rule_book
 from adapter.config.document import documents
 from adapter.config.faults import nearest, suggestion
 from adapter.core.formatting import counted
@@ -21,6 +21,7 @@ from adapter.errors import ConfigError
 from adapter.operations.hpa_fields import with_known_fields
 from adapter.operations.hpa_hints import hints
 from adapter.operations.hpa_manifest import Hpa, hpa_of
+from adapter.operations.release_hints import release_hints
 from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
 from adapter.sources.prometheus_plan import namespace_of
 
@@ -39,6 +40,7 @@ class _Known:
     config: Config
     workloads: Mapping[str, Workload]  # by "namespace/name"
     rules: RuleBook
+    values: ChartValues | None  # that contain the configuration
 
     @property
     def fleet_namespaces(self) -> set[str | None]:
@@ -63,12 +65,13 @@ class _Manifest:
     own: Autoscaler | None = None  # if it scales by the adapter
 
 
-def check(files: Iterable[Path], config: Config) -> str:
+def check(files: Iterable[Path], config: Config, values: ChartValues | None = None) -> str:
     """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault.
 
-    Logs a warning for each HPA that Kubernetes accepts and that is probably a mistake.
+    values: those of the chart that contain the configuration, None if it has a file of its own. Logs a warning for each
+    HPA that Kubernetes accepts and that is probably a mistake.
     """
-    known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config))
+    known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config), values)
     found: dict[str, _Manifest] = {}
     faults: list[str] = []
     scaled_objects: list[str] = []
@@ -133,7 +136,10 @@ def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     return _Manifest(
         file=file,
         faults=(*unknown, *found),
-        hints=tuple(hints(hpa, whole, own, known.workloads, known.rules_of(own))),
+        hints=(
+            *hints(hpa, whole, own, known.workloads, known.rules_of(own)),
+            *release_hints(own, own_metrics(whole), known.values),
+        ),
         name=f"{namespace}/{hpa.metadata.name}",
         target=(target.kind, namespace, target.name),
         own=own if own.workloads else None,

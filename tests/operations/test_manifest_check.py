@@ -8,7 +8,7 @@ import yaml
 from structlog.testing import capture_logs
 
 from adapter import config as configuration
-from adapter.config import Config
+from adapter.config import ChartValues, Config
 from adapter.errors import ConfigError
 from adapter.operations.manifest_check import check
 
@@ -520,6 +520,80 @@ def test_an_unknown_metric_of_a_configured_workload_is_named(
         "correct the name, unless another adapter serves it"
         for name in metrics
     ]
+
+
+ORDERS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "orders"}
+OF_ORDERS = {**OF_INGRESS, "object": {**OF_INGRESS["object"], "describedObject": ORDERS}}
+FLINK = {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "orders"}
+RIGHT = "the pipeline may not read the replicas of {}; add {} to rbac.extraScaleTargets of the values"
+
+
+@pytest.mark.parametrize(
+    ("item", "values", "hints"),
+    [
+        pytest.param(hpa(), "{}", [], id="an external metric and the defaults"),
+        pytest.param(
+            hpa(),
+            "apiService: {external: {create: false}, custom: {create: true}}",
+            [
+                "a metric of type External needs apiService.external.create: true in the values of the chart; set it, "
+                "or make the metric Object"
+            ],
+            id="an external metric, and KEDA owns its API",
+        ),
+        pytest.param(
+            with_spec(metrics=[OF_ORDERS]),
+            "{}",
+            [
+                "a metric of type Object needs apiService.custom.create: true in the values of the chart; set it, or "
+                "make the metric External"
+            ],
+            id="a metric of an object and the defaults",
+        ),
+        pytest.param(
+            hpa(),
+            "apiService: {external: {create: false}}",
+            ["a metric of type External needs apiService.external.create: true in the values of the chart; set it"],
+            id="no API",
+        ),
+        pytest.param(
+            with_spec(scaleTargetRef=FLINK),
+            "rbac: {extraScaleTargets: [argoproj.io]}",
+            [RIGHT.format("FlinkDeployment shop/orders", "flink.apache.org/flinkdeployments")],
+            id="another kind of scale target",
+        ),
+        pytest.param(
+            with_spec(scaleTargetRef=FLINK | {"apiVersion": "example.com/v1", "kind": "Job"}),
+            "{}",
+            [RIGHT.format("Job shop/orders", "example.com/jobs")],
+            id="an unknown kind of scale target",
+        ),
+        *(
+            pytest.param(with_spec(scaleTargetRef=FLINK), f"rbac: {rbac}", [], id=f"rights on it: {rbac}")
+            for rbac in (
+                "{extraScaleTargets: [flink.apache.org]}",
+                "{extraScaleTargets: [flink.apache.org/flinkdeployments]}",
+                "{extraRules: [{apiGroups: ['*'], resources: ['*/scale'], verbs: [get]}]}",
+                "{create: false}",
+            )
+        ),
+        pytest.param(
+            hpa(metric={"name": "s0"}, metadata=BY_KEDA),
+            "apiService: {external: {create: false}}",
+            [],
+            id="an HPA of KEDA",
+        ),
+        pytest.param(
+            with_spec(metrics=[QUEUE], scaleTargetRef=FLINK), "{}", [], id="an HPA without a metric of the adapter"
+        ),
+    ],
+)
+def test_what_a_release_with_these_values_cannot_serve_is_named(
+    tmp_path: Path, item: dict[str, Any], values: str, hints: list[str]
+) -> None:
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, item)], KNOWN, ChartValues(KNOWN, yaml.safe_load(values)))
+    assert [line["event"] for line in logged] == [f"{file}: HPA shop/orders: {hint}" for hint in hints]
 
 
 def test_a_field_without_a_value_is_absent(tmp_path: Path) -> None:
