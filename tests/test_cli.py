@@ -204,12 +204,15 @@ def test_check_warns_of_a_file_that_no_secret_is_mounted_for(
 
 def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "values.yaml"
-    assert checked(file, VALUES + "  pipeline: {port: 9443, cores: 4}\n  serving:\n    port: 7443\n") == 0
+    assert (
+        checked(file, VALUES + "  pipeline: {port: 9443, host: 127.0.0.1, cores: 4}\n  serving:\n    port: 7443\n") == 0
+    )
     printed = capsys.readouterr().err
     reason = "has no effect, because the chart sets it; remove it"
     assert f"backlog-adapter: warning: config.pipeline.port: {reason} ({file} line 8)\n" in printed
     assert f"warning: config.serving.port: {reason}, and set serve.port of the values ({file} line 10)\n" in printed
-    assert printed.count(reason) == 2
+    assert f"warning: config.pipeline.host: {reason} (" in printed
+    assert printed.count(reason) == 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from adapter.config.models import Config
 
 # A value of the chart, "" for none -> the settings below `config` that the chart sets, from that value if there is one.
 OVERWRITTEN: Mapping[str, str] = {
-    "": "pipeline.checkpoint pipeline.port serving.service serving.snapshot_url serving.issuer.lease",
+    "": "pipeline.checkpoint pipeline.host pipeline.port serving.host serving.service serving.snapshot_url "
+    "serving.issuer.lease",
     "apiService": "serving.issuer.api_services",
     "serve.port": "serving.port",
     "tls": "pipeline.cert_file pipeline.key_file serving.cert_file serving.key_file serving.snapshot_ca_file "

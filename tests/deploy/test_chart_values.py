@@ -98,6 +98,12 @@ def test_check_knows_each_setting_that_the_chart_sets(render: Render) -> None:
     assert chosen == {name for names in OVERWRITTEN.values() for name in names.split()}
 
 
+def test_both_processes_listen_where_the_kubelet_and_the_service_reach_them(render: Render) -> None:
+    config = render("config.pipeline.host=127.0.0.1", "config.serving.host=127.0.0.1")["ConfigMap", NAME]["data"]
+    chosen = yaml.safe_load(config["config.yaml"])
+    assert (chosen["pipeline"]["host"], chosen["serving"]["host"]) == ("::", "::")
+
+
 def test_a_claim_that_exists_holds_the_checkpoint(render: Render) -> None:
     objects = render("pipeline.persistence.enabled=true", "pipeline.persistence.existingClaim=state")
     claim = {"name": "checkpoint", "persistentVolumeClaim": {"claimName": "state"}}

@@ -94,9 +94,9 @@ itself. */}}
 {{- $written := "/run/backlog-adapter" -}}
 {{- $tls := dict "cert_file" (printf "%s/tls/tls.crt" $mounts) "key_file" (printf "%s/tls/tls.key" $mounts) -}}
 {{- $token := printf "%s/token/token" $mounts -}}
-{{- $pipeline := merge (dict "checkpoint" "/var/lib/backlog-adapter/checkpoint" "port" 8443 "token_file" $token) $tls -}}
+{{- $pipeline := merge (dict "checkpoint" "/var/lib/backlog-adapter/checkpoint" "host" "::" "port" 8443 "token_file" $token) $tls -}}
 {{- $url := printf "https://%s-pipeline.%s.svc:8443" $name .Release.Namespace -}}
-{{- $serving := merge (dict "port" (int .Values.serve.port) "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
+{{- $serving := merge (dict "host" "::" "port" (int .Values.serve.port) "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/pipeline-ca/ca.crt" $mounts) -}}
 {{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
 {{- with include "backlog-adapter.metricsPort" . }}{{ $_ := set $serving "metrics_port" (int .) }}{{ end -}}
