@@ -104,6 +104,19 @@ def test_both_processes_listen_where_the_kubelet_and_the_service_reach_them(rend
     assert (chosen["pipeline"]["host"], chosen["serving"]["host"]) == ("::", "::")
 
 
+@ROLES
+@pytest.mark.parametrize("mode", ["self", "cert-manager"])
+def test_a_volume_with_the_name_of_one_of_the_chart_is_refused(
+    helm: Helm, render: Render, role: str, mode: str
+) -> None:
+    options = (f"tls.mode={mode}", "token.existingSecret=token", "pipeline.secretMounts.kafka=/run/secrets/kafka")
+    names = {volume["name"] for objects in (render(), render(*options)) for volume in pod(objects, role)["volumes"]}
+    volumes = json.dumps([{"name": name, "emptyDir": {}} for name in sorted(names)])
+    done = helm("template", "orders", str(CHART), "--set-json", f"{role}.extraVolumes={volumes}")
+    refused = re.findall(rf"at '/{role}/extraVolumes/(\d+)/name'", done.stderr)
+    assert sorted(refused, key=int) == [str(number) for number in range(len(names))]
+
+
 def test_a_claim_that_exists_holds_the_checkpoint(render: Render) -> None:
     objects = render("pipeline.persistence.enabled=true", "pipeline.persistence.existingClaim=state")
     claim = {"name": "checkpoint", "persistentVolumeClaim": {"claimName": "state"}}
