@@ -13,7 +13,7 @@ from adapter.config.models import Config
 OVERWRITTEN: Mapping[str, str] = {
     "": "pipeline.checkpoint pipeline.host pipeline.port serving.host serving.service serving.snapshot_url "
     "serving.issuer.lease",
-    "apiService": "serving.issuer.api_services",
+    "apiService": "serving.api_services",
     "serve.port": "serving.port",
     "tls": "pipeline.cert_file pipeline.key_file serving.cert_file serving.key_file serving.snapshot_ca_file "
     "serving.issuer.secret serving.issuer.pipeline_secret",

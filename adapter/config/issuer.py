@@ -1,12 +1,12 @@
 """The settings of the certificates and the token that `serve` issues itself."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
 from adapter.config.faults import Fault
-from adapter.config.model import LISTED, Model, has
+from adapter.config.model import Model, has
 from adapter.config.values import Text
 
 _DAY_S = 86_400
@@ -34,10 +34,6 @@ class Issuer(Model):
     )
     pipeline_secret: Text | None = Field(default=None, description="Secret of the pipeline's certificate.")
     token_secret: Text | None = Field(default=None, description="Secret of the token, copied to snapshot_token_file.")
-    api_services: Annotated[tuple[Text, ...], LISTED] = Field(
-        default=API_SERVICES,
-        description="APIServices whose caBundle gets the CA. One that leads to another Service is never written.",
-    )
     leaf_lifetime_s: int = Field(
         default=_LIFETIMES["leaf_lifetime_s"],
         ge=6,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from adapter.config.faults import Fault, refusal
-from adapter.config.issuer import Issuer, issuer_faults
+from adapter.config.issuer import API_SERVICES, Issuer, issuer_faults
 from adapter.config.model import LISTED, Model, has, pair
 from adapter.config.settings import RuleOverrides
 from adapter.config.sources import AnyReading, AnySource, IsolationLevel
@@ -220,6 +220,11 @@ class Serving(Model):
     snapshot_token_file: Text | None = Field(default=None, description="File of the bearer token for the pipeline.")
     service: Service | None = Field(
         default=None, description="Its Service as namespace/name, to detect that another one owns the API."
+    )
+    api_services: Annotated[tuple[Text, ...], LISTED] = Field(
+        default=API_SERVICES,
+        description="APIServices of that Service: serve warns of another owner, and an issuer writes its CA into "
+        "caBundle. One of another owner is never written.",
     )
     issuer: Issuer | None = Field(
         default=None,

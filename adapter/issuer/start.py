@@ -77,7 +77,7 @@ def _certificates(settings: Serving, issuer: Issuer, api: ClusterApi) -> Certifi
         peer=secret_path(namespace, str(issuer.pipeline_secret)),
         peer_host=str(urlsplit(str(settings.snapshot_url)).hostname),
         service=service,
-        api_services=issuer.api_services,
+        api_services=settings.api_services,
     )
     files = Files(Path(str(settings.cert_file)), Path(str(settings.snapshot_ca_file)))
     return Certificates(api, paths, files, Lifetimes(issuer.leaf_lifetime_s, issuer.ca_lifetime_s, issuer.publish_s))

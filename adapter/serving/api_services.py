@@ -1,7 +1,7 @@
 """Watch which Service owns each metrics API of the cluster."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import structlog
@@ -20,15 +20,17 @@ _log = structlog.get_logger(__name__)
 
 
 class ApiServices:
-    """Reads the owner of each APIService once a minute, and logs an owner that is not this Service.
+    """Reads the owner of each APIService once a minute, and logs another owner of those that are to be this Service's.
 
     names: of the APIServices. own: this Service as namespace/name, None if it is not known.
+    expected: the names of those that are to lead to this Service.
     """
 
-    def __init__(self, get: Get, names: Sequence[str], own: str | None) -> None:
+    def __init__(self, get: Get, names: Sequence[str], own: str | None, expected: Collection[str]) -> None:
         self._get = get
         self._names = names
         self._own = own
+        self._expected = expected
         self._owners: dict[str, str] = {}
         self._last_owners: dict[str, str] = {}  # also through an outage, so that it does not repeat a warning
         self._failures = FailureLogger(_log, "cannot read the owners of the metrics APIs", "reading the owners again")
@@ -67,7 +69,8 @@ class ApiServices:
     def _read(self) -> None:
         owners = {name: self._owner(name) for name in self._names}
         for name, owner in owners.items():
-            if owner and self._own is not None and owner not in (self._own, self._last_owners.get(name)):
+            known = (self._own, self._last_owners.get(name))
+            if owner and self._own is not None and name in self._expected and owner not in known:
                 _log.warning("another adapter owns this API: its metrics do not come from here", api=name, owner=owner)
         self._owners = self._last_owners = owners
 

@@ -153,7 +153,7 @@ class _Cluster:
         stack.callback(access.close)
         followed.start()
         stack.callback(followed.stop)
-        services = ApiServices(api.get, API_SERVICES, settings.service)
+        services = ApiServices(api.get, API_SERVICES, settings.service, settings.api_services)
         telemetry.add(services.gauges)
         services.start()
         stack.callback(services.stop)

@@ -51,7 +51,7 @@ def exposed() -> list[Metric]:
     telemetry = Telemetry(_store(), workloads=True)
     job = StreamingJob(Config.model_validate(_CONFIG), RuleBook(by_workload={}), lambda snapshot: None)
     job.publisher.lateness_s, job.phases_s = 1.0, {"addBatch": 1.0}
-    services = ApiServices(_owned, list(OWNERS), OWNERS["v1beta1.external.metrics.k8s.io"])
+    services = ApiServices(_owned, list(OWNERS), OWNERS["v1beta1.external.metrics.k8s.io"], [])
     services.refresh()
     for code in (200, 503):
         telemetry.count_response("backlog", code, 0.001, "external")

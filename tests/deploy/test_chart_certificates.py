@@ -185,8 +185,17 @@ def test_serve_may_write_what_it_makes(
     issuer = config(objects).serving.issuer
     made = [] if issuer is None else [issuer.secret, issuer.pipeline_secret, issuer.token_secret]
     assert [name for name in made if name] == secrets
-    written_to = () if issuer is None or issuer.secret is None else issuer.api_services
+    written_to = () if issuer is None or issuer.secret is None else config(objects).serving.api_services
     assert list(written_to) == api_services
+
+
+@pytest.mark.parametrize("mode", [(), CERT_MANAGER, SECRET], ids=["self", "cert-manager", "secret"])
+@pytest.mark.parametrize(("created", "expected"), [("true", (EXTERNAL,)), ("false", ())])
+def test_serve_expects_the_api_services_that_the_chart_creates(
+    render: Render, mode: tuple[str, ...], created: str, expected: tuple[str, ...]
+) -> None:
+    objects = render(*mode, f"apiService.external.create={created}")
+    assert config(objects).serving.api_services == expected
 
 
 def test_the_pipeline_may_write_nothing(render: Render) -> None:

@@ -12,9 +12,9 @@ from adapter.issuer.start import start_issuer
 from adapter.serving.metric_api import CUSTOM, CUSTOM_ITEMS, EXTERNAL, EXTERNAL_VERSION
 
 
-def test_the_ca_is_for_every_api_that_is_served_unless_the_settings_name_some() -> None:
+def test_the_apis_are_all_that_are_served_unless_the_settings_name_some() -> None:
     served = {f"{EXTERNAL_VERSION}.{EXTERNAL}", *(f"{version}.{CUSTOM}" for version in CUSTOM_ITEMS)}
-    assert set(Issuer(lease="adapter").api_services) == served
+    assert set(Serving().api_services) == served
 
 
 def test_a_certificate_that_cannot_be_written_is_named_with_the_fix(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def shown(services: ApiServices) -> list[dict[str, str]]:
 def test_the_owner_is_shown_and_another_one_is_logged_once(
     answer: tuple[int, Any], own: str | None, owner: str, ours: str, warns: bool
 ) -> None:
-    services = ApiServices(lambda path: answer, [NAME], own)
+    services = ApiServices(lambda path: answer, [NAME], own, [NAME])
     with capture_logs() as logs:
         services.refresh()
         services.refresh()
@@ -44,12 +44,19 @@ def test_the_owner_is_shown_and_another_one_is_logged_once(
     assert [(line["log_level"], line["owner"]) for line in logs] == ([("warning", owner)] if warns else [])
 
 
+def test_another_owner_of_an_api_that_is_left_to_it_is_shown_and_not_logged() -> None:
+    services = ApiServices(lambda path: (200, api_service("keda/keda-metrics")), [NAME], OWN, [])
+    with capture_logs() as logs:
+        services.refresh()
+    assert (shown(services)[0]["owner"], logs) == ("keda/keda-metrics", [])
+
+
 @pytest.mark.parametrize(
     ("status", "document", "cause"),
     [(403, {}, "allow get of apiservices"), (500, {}, "expected 200, got 500"), (200, [], "expected an APIService")],
 )
 def test_an_unreadable_owner_is_logged_once_and_unknown(status: int, document: Any, cause: str) -> None:
-    services = ApiServices(lambda path: (status, document), [NAME], OWN)
+    services = ApiServices(lambda path: (status, document), [NAME], OWN, [NAME])
     with capture_logs() as logs:
         services.refresh()
         services.refresh()
@@ -67,7 +74,7 @@ def test_owners_are_shown_again_after_an_outage() -> None:
             raise found
         return found
 
-    services = ApiServices(get, [NAME], OWN)
+    services = ApiServices(get, [NAME], OWN, [NAME])
     services.refresh()
     services.refresh()
     assert shown(services)[0]["owner"] == OWN
@@ -76,7 +83,7 @@ def test_owners_are_shown_again_after_an_outage() -> None:
 def test_an_outage_does_not_repeat_the_warning_about_another_owner() -> None:
     other = (200, api_service("keda/keda-metrics"))
     answers = iter([other, (500, {}), other])
-    services = ApiServices(lambda path: next(answers), [NAME], OWN)
+    services = ApiServices(lambda path: next(answers), [NAME], OWN, [NAME])
     with capture_logs() as logs:
         for _ in range(3):
             services.refresh()

@@ -99,11 +99,11 @@ itself. */}}
 {{- $serving := merge (dict "host" "::" "port" (int .Values.serve.port) "snapshot_url" $url "snapshot_token_file" $token) $tls -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/pipeline-ca/ca.crt" $mounts) -}}
 {{- $_ := set $serving "service" (printf "%s/%s" .Release.Namespace $name) -}}
+{{- $_ := set $serving "api_services" (include "backlog-adapter.apiServices" . | fromJsonArray) -}}
 {{- with include "backlog-adapter.metricsPort" . }}{{ $_ := set $serving "metrics_port" (int .) }}{{ end -}}
 {{- if eq .Values.tls.mode "self" -}}
 {{- $secrets := dict "secret" (include "backlog-adapter.serveSecret" .) "pipeline_secret" (include "backlog-adapter.pipelineSecret" .) -}}
-{{- $apiServices := include "backlog-adapter.apiServices" . | fromJsonArray -}}
-{{- $_ := set $serving "issuer" (merge (dict "lease" $name "api_services" $apiServices) $secrets) -}}
+{{- $_ := set $serving "issuer" (merge (dict "lease" $name) $secrets) -}}
 {{- range list "cert_file" "key_file" }}{{ $_ := set $serving . (printf "%s/tls.pem" $written) }}{{ end -}}
 {{- $_ := set $serving "snapshot_ca_file" (printf "%s/ca.crt" $written) -}}
 {{- end -}}
