@@ -62,11 +62,19 @@ install beside that adapter. */}}
 {{ .Values.tls.pipeline.existingSecret | default (printf "%s-pipeline-tls" (include "backlog-adapter.name" .)) }}
 {{- end }}
 
+{{/* The APIs that this release registers: external, custom. */}}
+{{- define "backlog-adapter.apis" -}}
+{{- $apis := list -}}
+{{- range list "external" "custom" }}{{ if (index $.Values.apiService .).create }}{{ $apis = append $apis . }}{{ end }}{{ end -}}
+{{- toJson $apis -}}
+{{- end }}
+
 {{/* The API services of this release, by name. */}}
 {{- define "backlog-adapter.apiServices" -}}
 {{- $names := list -}}
+{{- $apis := include "backlog-adapter.apis" . | fromJsonArray -}}
 {{- range include "backlog-adapter.apiVersions" . | fromYamlArray -}}
-{{- if (index $.Values.apiService .api).create }}{{ $names = append $names (printf "%s.%s" .version .group) }}{{ end -}}
+{{- if has .api $apis }}{{ $names = append $names (printf "%s.%s" .version .group) }}{{ end -}}
 {{- end -}}
 {{- toJson $names -}}
 {{- end }}
