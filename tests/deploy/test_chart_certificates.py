@@ -146,7 +146,7 @@ def test_serve_may_write_its_own_objects_by_name_and_nothing_else(render: Render
             "apiGroups": ["apiregistration.k8s.io"],
             "resources": ["apiservices"],
             "resourceNames": [EXTERNAL, *CUSTOM],
-            "verbs": ["get", "patch"],
+            "verbs": ["patch"],
         },
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": OWN, "verbs": ["get", "patch"]},
         {
