@@ -233,7 +233,7 @@ class Rules:
     # S4-09.
     failures_window_s: float = _setting(600.0, "longest time between restarts that count together", ge=0, le=86_400)
     max_failures: int = _setting(
-        2, "restarts, each within failures_window_s of the one before, that hold the target", ge=1, le=1000
+        2, "restarts, at most failures_window_s apart, that hold the target (docs/decisions.md)", ge=1, le=1000
     )
     # S3-20.
     low_cpu_ratio: float | None = _setting(
