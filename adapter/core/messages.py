@@ -44,9 +44,8 @@ def _slow_worker(d: Decision) -> str:
 def _full_subtask(d: Decision) -> str:
     """One full subtask slows its whole stage, and more workers do not relieve it."""
     busiest, mean = d.busiest_subtask_ratio, d.utilization_ratio
-    if d.held_back and mean is not None and mean < _FULL_RATIO:
-        held = "" if d.reason in (Reason.UP, Reason.DOWN) else "no scale-down while "
-        return f"; {held}one full subtask holds back the sources: spread its keys"
+    if d.uneven and busiest is not None:
+        return f"; one subtask is {share(busiest)} busy, so fewer workers are not enough: spread its keys"
     uneven = busiest is not None and mean is not None and busiest > _FULL_RATIO and mean < busiest / 2
     return f"; one subtask is {share(busiest)} busy: spread its keys or partitions" if uneven else ""
 
