@@ -98,7 +98,7 @@ def _later_stages(d: "Decision") -> str:
     if (size - 1) * slots < (d.partitions or inf):
         return ""
     if size > (d.reference_workers or 0.0):
-        return f"; later stages need {workers(size)}"
+        return f"; later stages can use {workers(size)}"
     return "; later stages keep this size"
 
 
@@ -240,7 +240,7 @@ class Bound(StrEnum):
     PARTITIONS = BoundRecord(
         name="partitions",
         description=(
-            "at most as many workers as the partitions can feed, or as a later stage needs if that is more; where "
+            "at most as many workers as the partitions can feed, or as a later stage can use if that is more; where "
             "there is a later stage, it only limits scale-ups; it has no effect while a gate holds the target; after "
             "partitions became fewer, the former count applies for ten more minutes, unless the policy follows them"
         ),

@@ -23,7 +23,7 @@ class Range:
     by_partitions: Mask  # the partitions set `most`, or keep it at the present size
     by_memory: Mask  # max_partitions_per_worker sets `least`
     cut: Mask  # the partitions or the maximum set `least`, because the minimum is larger
-    relayed: Array  # workers that later stages need, see relayed_load.relayed_workers
+    relayed: Array  # workers that later stages can use, see relayed_load.relayed_workers
     by_default: Mask  # no maximum is known, so `allowed` is the default one
 
 
@@ -36,7 +36,7 @@ def limits(rules: RuleColumns, facts: WorkloadFacts, relayed: Array, current: Ar
     partitions = at_least_one(facts.partitions)
     known = np.fmin(rules.max_workers, at_least_one(facts.max_workers))
     allowed = first_known(known, default_maximum(rules.min_workers, np.fmax(current, target)))
-    # Later stages may need more workers than the partitions feed.
+    # Later stages may use more workers than the partitions feed.
     fed = np.maximum(whole(partitions / rules.slots_per_worker), np.nan_to_num(relayed))
     # The partitions take no workers from a job with later stages: their load changes and is unknown during a stop.
     kept = np.where((relayed >= 0) & (current > fed), current, fed)

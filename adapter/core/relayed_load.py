@@ -3,6 +3,7 @@
 import numpy as np
 
 from adapter.core.aggregation import first_largest, some
+from adapter.core.limits import at_least_one
 from adapter.core.observe import Tick
 from adapter.core.partitions import whole
 from adapter.core.rates import Mask
@@ -77,14 +78,18 @@ def proven_load(tick: Tick) -> Array:
 
 
 def relayed_workers(tick: Tick) -> Array:
-    """Workers that the stages without a backlog of their own need for the input, shape (workloads,).
+    """Workers that the stages without a backlog of their own can use, shape (workloads,).
 
-    0 while their load is unknown, NaN without such stages.
+    At least what they need for the input, and as many as full sources keep busy: workers without a partition help them
+    to catch up. 0 while their load is unknown, NaN without such stages.
     """
     if tick.plain:
         return np.full(len(tick.workers), np.nan)
-    needed = whole(required_parallelism(tick) / tick.stage_rules.slots_per_worker)
-    return tick.largest(np.where(_is_later(tick), np.nan_to_num(needed), np.nan))
+    load, needed = stage_load(tick), whole(required_parallelism(tick) / tick.stage_rules.slots_per_worker)
+    sources = tick.largest(np.where(tick.sized, load, np.nan))[tick.workload_index]
+    at_sources = np.fmax(tick.workers, at_least_one(tick.facts.partitions) / tick.rules.slots_per_worker)
+    fed = np.floor(at_sources[tick.workload_index] * load / np.where(sources > 0, sources, np.nan))
+    return tick.largest(np.where(_is_later(tick), np.nan_to_num(np.fmax(needed, fed)), np.nan))
 
 
 def misses_busy_time(tick: Tick) -> Mask:

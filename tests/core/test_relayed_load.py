@@ -139,7 +139,9 @@ def test_the_partitions_limit_the_source_and_no_later_stage_that_needs_more(late
 @pytest.mark.parametrize(
     ("busy", "partitions", "most", "part"),
     [
-        pytest.param(1.0, 10, 17, "later stages need 17 workers; only 10 partitions, so", id="needed by a later stage"),
+        pytest.param(
+            1.0, 10, 17, "later stages can use 17 workers; only 10 partitions, so", id="needed by a later stage"
+        ),
         pytest.param(0.2, 4, 4, "later stages keep this size; only 4 partitions, so", id="kept for a later stage"),
         pytest.param(0.2, 10, 10, "catch up in 60 s; only 10 partitions, so", id="no more than the partitions feed"),
     ],
@@ -150,6 +152,14 @@ def test_a_size_above_the_partitions_names_the_later_stages_and_is_no_maximum(bu
     assert found.max_workers == most
     assert part in sentence(found)
     assert ("so no more workers: the load needs" in sentence(found)) == ("later" not in part)
+
+
+def test_workers_without_a_partition_help_a_later_stage_to_catch_up():
+    """The sources are busy for 40 % of the time, so they could feed 25 full workers of the later stage."""
+    late = {"source": {"backlog": 600_000}, "utilization_ratio": 1.0}
+    found = last(ticks(more={"partitions": 4, "utilization_ratio": 0.4}, **late), book(**PLAIN))
+    assert (found.required_workers, found.bound) == (25, Bound.PARTITIONS)
+    assert "later stages can use 25 workers; only 4 partitions, so no more workers" in sentence(found)
 
 
 @pytest.mark.parametrize(
