@@ -64,11 +64,13 @@ def test_a_scale_down_leaves_the_busiest_subtask_at_the_target(busiest, reason, 
     assert busiest is None or part.format(100 * busiest) in sentence(found)
 
 
-@pytest.mark.parametrize("busiest", [0.5, 1.0])
+@pytest.mark.parametrize("busiest", [0.7, 1.0])
 def test_a_busy_subtask_alone_adds_no_workers(busiest):
     """A hot key stays in one subtask, whatever the number of workers."""
     later = {"utilization_ratio": 0.7, "busiest_subtask_ratio": busiest}
-    assert last(ticks(until_s=900, **later), book(**PLAIN)).required_workers == 10
+    found = last(ticks(until_s=900, **later), book(**PLAIN))
+    assert found.required_workers == 10
+    assert ("spread its keys" in sentence(found)) == (busiest == 1.0)
 
 
 def test_an_idle_source_with_markers_is_no_later_stage():
