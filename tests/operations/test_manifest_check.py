@@ -40,6 +40,7 @@ def hpa(name: str = "orders", workload: str = "orders", **changes: Any) -> dict[
     return whole | changes
 
 
+SPARK = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "name": "orders"}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
 STEP = {"type": "Pods", "value": 1, "periodSeconds": 60}
@@ -233,6 +234,14 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
                 "FILE: HPA carts: shop/cart is not configured; did you mean shop/carts?",
             ],
             id="an old version hides no other fault",
+        ),
+        pytest.param(
+            [with_spec(scaleTargetRef=SPARK)],
+            [
+                "FILE: HPA orders: no HPA can scale SparkApplication shop/orders: a SparkApplication has no scale "
+                "subresource; scale what runs its workers, such as a Deployment or a StatefulSet"
+            ],
+            id="a kind without a scale subresource",
         ),
         pytest.param(
             [WITHOUT_TARGET],
