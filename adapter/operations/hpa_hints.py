@@ -38,8 +38,7 @@ def _ended(annotations: HpaAnnotations) -> Iterator[str]:
 
 def _unknown_metrics(hpa: Hpa, namespace: str, configured: Container[str]) -> Iterator[str]:
     for metric in (source.metric for source in hpa.sources if source.metric.name not in METRICS):
-        labels = (metric.selector and metric.selector.match_labels) or {}
-        if (workload := f"{namespace}/{labels.get('workload')}") in configured:
+        if (workload := f"{namespace}/{metric.workload}") in configured:
             text = f"the adapter has no metric {metric.name}, whose selector names the workload {workload}"
             yield f"{text}; correct the name, unless another adapter serves it"
 

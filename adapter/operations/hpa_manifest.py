@@ -12,6 +12,7 @@ from adapter.config.faults import Fault, refusal, value_text
 from adapter.config.model import Model, has
 from adapter.config.number_hints import number_hint
 from adapter.errors import ConfigError
+from adapter.sources.autoscalers import selected_workload
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -87,6 +88,11 @@ class _Selector(_Fields):
 class _MetricName(_Fields):
     name: str
     selector: _Selector | None = None
+
+    @property
+    def workload(self) -> str | None:
+        """The workload that its selector names; None for several."""
+        return selected_workload({"metric": self.model_dump(by_alias=True, exclude_none=True)})
 
 
 class _MetricTarget(_Fields):

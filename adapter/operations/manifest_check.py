@@ -22,7 +22,15 @@ from adapter.operations.hpa_fields import with_known_fields
 from adapter.operations.hpa_hints import hints
 from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.operations.release_hints import release_hints
-from adapter.sources.autoscalers import Autoscaler, Json, autoscaler, conflicts, own_metrics, selected_workload
+from adapter.sources.autoscalers import (
+    Autoscaler,
+    Json,
+    autoscaler,
+    conflicts,
+    own_metrics,
+    selected_workload,
+    selector_terms,
+)
 from adapter.sources.prometheus_plan import namespace_of
 
 _VERSION = "autoscaling/v2"
@@ -187,16 +195,16 @@ def _namespace(hpa: Hpa, known: _Known) -> str:
 
 def _selected_names(hpa: Hpa) -> set[str]:
     """The workloads that its selectors name, whatever the metric."""
-    labels = (source.metric.selector.match_labels for source in hpa.sources if source.metric.selector)
-    return {each["workload"] for each in labels if each and "workload" in each}
+    return {name for source in hpa.sources if (name := source.metric.workload)}
 
 
 def _metric_faults(hpa: Hpa, whole: Json, known: _Known) -> Iterator[str]:
     """Metrics without a workload, and misspelt metrics of an HPA that names one. Others may be of another adapter."""
     for source in own_metrics(whole):
         if selected_workload(source) is None:
-            name = source["metric"]["name"]
-            yield f"{name} names no single workload; add selector: {{matchLabels: {{workload: NAME}}}}"
+            may_match = any(term["key"] == "workload" for term in selector_terms(source))
+            text = "may select several workloads; write" if may_match else "names no single workload; add"
+            yield f"{source['metric']['name']} {text} selector: {{matchLabels: {{workload: NAME}}}}"
     is_named = not _selected_names(hpa).isdisjoint(workload.name for workload in known.workloads.values())
     for name in (source.metric.name for source in hpa.sources) if is_named else ():
         if name not in METRICS and (hint := suggestion(name, METRICS)):
@@ -251,9 +259,11 @@ def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[s
     labels = {name: each.labels for name in own.workloads if (each := known.workloads.get(name))}
     for source in own_metrics(whole):
         name = f"{whole['metadata']['namespace']}/{selected_workload(source)}"
-        for key, value in source["metric"].get("selector", {}).get("matchLabels", {}).items():
-            if key not in _SELECTED and name in labels and labels[name].get(key) != value:
-                text = f"{source['metric']['name']} selects {key}={value}, a label that {name} does not have"
+        terms = (term for term in selector_terms(source) if term["operator"] == "In")
+        for key, values in ((term["key"], term.get("values", [])) for term in terms):
+            if key not in _SELECTED and name in labels and labels[name].get(key) not in values:
+                wanted = " or ".join(f"{key}={value}" for value in values)
+                text = f"{source['metric']['name']} selects {wanted}, a label that {name} does not have"
                 yield f"{text}, so the API answers 404; remove it, or add it to the labels of the workload"
 
 

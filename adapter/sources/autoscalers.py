@@ -134,16 +134,20 @@ def _workloads(hpa: Json) -> tuple[str, ...]:
 
 def selected_workload(source: Json) -> str | None:
     """The workload of a metric of the adapter, as `serve` selects it; None for several workloads."""
-    selector = source["metric"].get("selector", {})
-    if (named := selector.get("matchLabels", {}).get("workload")) is not None:
-        return str(named)
-    terms = [term for term in selector.get("matchExpressions", []) if term["key"] == "workload"]
-    if terms:
-        choices = (set(term.get("values", ())) for term in terms if term["operator"] == "In")
+    of_workload = [term for term in selector_terms(source) if term["key"] == "workload"]
+    if of_workload:
+        choices = (set(term.get("values", ())) for term in of_workload if term["operator"] == "In")
         return next(
             (str(next(iter(values))) for values in choices if len(values) == 1), None
         )  # any other may select several
     return str(source["describedObject"]["name"]) if "describedObject" in source else None
+
+
+def selector_terms(source: Json) -> list[Json]:
+    """The terms of a metric's selector as match expressions: a label is an `In` of one value."""
+    selector = source["metric"].get("selector", {})
+    labels = selector.get("matchLabels", {}).items()
+    return [*({"key": k, "operator": "In", "values": [v]} for k, v in labels), *selector.get("matchExpressions", [])]
 
 
 def _is_served(source: Json) -> bool:

@@ -76,6 +76,13 @@ def rules(**parameters: int) -> dict[str, Any]:
     return {"annotations": {f"backlog-adapter/rules.{name}": str(value) for name, value in parameters.items()}}
 
 
+def among(*workloads: str, **labels: list[str]) -> dict[str, Any]:
+    """A selector of expressions, for the metric of an HPA."""
+    values = {"workload": list(workloads)} | labels
+    terms = [{"key": key, "operator": "In", "values": each} for key, each in values.items()]
+    return {"selector": {"matchExpressions": terms}}
+
+
 def file_of(folder: Path, *documents: object) -> Path:
     file = folder / "hpas.yaml"
     file.write_text(yaml.safe_dump_all(documents))
@@ -106,8 +113,11 @@ def test_a_list_of_kubectl_is_read(tmp_path: Path) -> None:
     assert found == "2 HPAs without a fault for 2 workloads; without an HPA: eu/carts"
 
 
-def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tmp_path: Path) -> None:
-    bare = hpa()
+@pytest.mark.parametrize("metric", [{}, among("orders")], ids=["in a label", "in an expression"])
+def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
+    tmp_path: Path, metric: dict[str, Any]
+) -> None:
+    bare = hpa(metric=metric)
     del bare["metadata"]["namespace"]
     assert check([file_of(tmp_path, bare)], KNOWN).startswith("1 HPA without a fault for 1 workload")
 
@@ -134,6 +144,26 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(tm
             [hpa(metric={"name": "required_worker"})],
             ["FILE: HPA orders: the adapter has no metric required_worker; did you mean required_workers?"],
             id="a misspelt metric",
+        ),
+        pytest.param(
+            [hpa(metric=among("orders", "carts"))],
+            ["FILE: HPA orders: required_workers may select several workloads; write selector: {matchLabels:"],
+            id="one of two workloads",
+        ),
+        pytest.param(
+            [hpa(metric=among("order"))],
+            ["FILE: HPA orders: shop/order is not configured; did you mean shop/orders?"],
+            id="a workload in an expression that is not configured",
+        ),
+        pytest.param(
+            [hpa(metric={"name": "required_worker"} | among("orders"))],
+            ["FILE: HPA orders: the adapter has no metric required_worker; did you mean required_workers?"],
+            id="a misspelt metric, the workload in an expression",
+        ),
+        pytest.param(
+            [hpa(metric=among("orders", team=["b", "c"]))],
+            ["FILE: HPA orders: required_workers selects team=b or team=c, a label that shop/orders does not have"],
+            id="a label in an expression that the workload does not have",
         ),
         pytest.param(
             [hpa(metric={"selector": None})],
@@ -515,6 +545,9 @@ def test_a_minimum_of_zero_that_has_no_effect_is_named(tmp_path: Path, item: dic
     [
         pytest.param(hpa(metric={"name": "kafka_lag"}), ["kafka_lag"], id="a metric that the adapter does not have"),
         pytest.param(hpa(workload="other", metric={"name": "kafka_lag"}), [], id="another workload"),
+        pytest.param(
+            hpa(metric={"name": "kafka_lag"} | among("orders")), ["kafka_lag"], id="the workload in an expression"
+        ),
         pytest.param(with_metrics(LAG), [], id="beside a metric of the adapter"),
         pytest.param(with_spec(metrics=[OF_INGRESS, LAG]), ["kafka_lag"], id="beside a metric of another object"),
     ],
