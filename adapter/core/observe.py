@@ -161,8 +161,9 @@ def _rules(state: State, samples: Samples, book: RuleBook, index: IntArray) -> t
     configured, complaints = parameters.columns(names, slow.facts.fleet, book, samples.at_s, overrides)
     shown_s = largest(state.fast.stop.longest_s, index, len(names))
     rules = with_measured_cost(configured, slow.usual_rescale, shown_s)
-    short_s = np.maximum(rules.short_backlog_time_s, _between_commits_s(state.fast, rules))
-    rules = replace(rules, short_backlog_time_s=short_s)
+    between_s = _between_commits_s(state.fast, rules)
+    short_s = np.maximum(rules.short_backlog_time_s, between_s)
+    rules = replace(rules, short_backlog_time_s=short_s, between_commits_s=between_s)
     return parameters.with_events(rules, names, slow.facts.fleet, book, samples.at_s), complaints
 
 

@@ -48,8 +48,9 @@ def columns(
     merged, wrong = _apply_overrides(dict(zip(_NAMES, spread, strict=True)), overrides)
     complaints = {workloads[row]: f"{_IGNORED}: {'; '.join(faults)}" for row, faults in wrong.items()}
     excluded = np.array([any(period.holds(at_s) for period in rules.excluded) for rules in distinct], dtype=np.float64)
-    calendar = {"excluded": excluded[which], "expected_times": np.ones(len(which)), "expecting": np.zeros(len(which))}
-    return RuleColumns(**{**merged, **_by_policy(merged), **calendar}), complaints
+    none = np.zeros(len(which))
+    calendar = {"excluded": excluded[which], "expected_times": np.ones(len(which)), "expecting": none}
+    return RuleColumns(**{**merged, **_by_policy(merged), **calendar, "between_commits_s": none}), complaints
 
 
 def with_events(

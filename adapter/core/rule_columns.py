@@ -81,6 +81,7 @@ class RuleColumns:
     excluded: Array
     expected_times: Array  # of the present input, by an event that begins soon; otherwise 1
     expecting: Array  # 1 from shortly before an event until its end
+    between_commits_s: Array  # the backlog time of commits once a tick: short_backlog_time_s is at least as long
     measures_target: Array  # 1: backlog_time_target_s is unset, and the policy raises it to the backlog of a rescale
     measures_warm_up: Array  # 1: warm_up_s is unset, and the policy measures it
     measures_start: Array  # 1: worker_start_s is unset, and the policy measures it

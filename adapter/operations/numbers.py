@@ -131,8 +131,8 @@ def rules(recorded: RecordedDecision) -> TextSection:
     defaults, rows = _defaults(recorded), []
     measured = {setting for _, setting, _, unset in _COSTS if _is_measured(recorded, unset)}
     measured |= {"backlog_time_target_s"} if recorded.rule("measures_target") == 1 else set()
-    # The time between two ticks may lengthen it.
-    measured |= {"short_backlog_time_s"} if policy_of(recorded.decision.policy).waits_until_warm else set()
+    by_ticks = recorded.rule("short_backlog_time_s") == recorded.rule("between_commits_s")
+    measured |= {"short_backlog_time_s"} if by_ticks else set()
     for name, meaning in MEANINGS.items():
         now, default = recorded.rule(name), known(getattr(defaults, name))
         if now != default and name not in measured:

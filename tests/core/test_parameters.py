@@ -44,7 +44,15 @@ def test_each_workload_has_its_own_entry():
 def test_every_field_is_a_column_of_numbers():
     found = spread()[0]
     settings = [setting.name for setting in fields(Rules)][:-1]
-    others = ["expected_times", "expecting", "measures_target", "measures_warm_up", "measures_start", "measures_delay"]
+    others = [
+        "expected_times",
+        "expecting",
+        "between_commits_s",
+        "measures_target",
+        "measures_warm_up",
+        "measures_start",
+        "measures_delay",
+    ]
     assert [column.name for column in fields(found)] == [*settings, *others]
     assert {getattr(found, column.name).dtype for column in fields(found)} == {np.dtype(float)}
 

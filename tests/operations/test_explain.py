@@ -145,7 +145,12 @@ def test_a_backlog_that_counts_as_none_is_shown_where_the_ticks_lengthen_it(poli
     record = growing(policy=policy)
     assert row in section(record, "Signals").splitlines()
     assert "short_backlog_time_s" not in "\n".join(lines(explain(record)))
-    assert "less than 45 s counts as none" in section(growing(short_backlog_time_s=45.0), "Signals")
+
+
+def test_a_configured_backlog_that_counts_as_none_is_a_rule():
+    record = growing(short_backlog_time_s=45.0)
+    assert "less than 45 s counts as none" in section(record, "Signals")
+    assert "  short_backlog_time_s  45, default 10  " in section(record, "Rules")
 
 
 def test_a_cost_that_the_policy_measures_is_no_rule():
