@@ -13,7 +13,15 @@ from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
 from adapter.config import ChartValues, Check, Config
-from adapter.config.settings import globs, lone_prices, long_targets, unlikely_times, unused_matches, unused_parameters
+from adapter.config.settings import (
+    excluded_events,
+    globs,
+    lone_prices,
+    long_targets,
+    unlikely_times,
+    unused_matches,
+    unused_parameters,
+)
 from adapter.core.messages import sentence
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import StreamingJob
@@ -43,7 +51,7 @@ HINTS_ON_HISTORY = (
     precedence.shared_inputs,
 )
 # A pause that has ended still holds in a history, and a report shows a lone price.
-HINTS = (*HINTS_ON_HISTORY, unlikely_times, lone_prices)
+HINTS = (*HINTS_ON_HISTORY, unlikely_times, excluded_events, lone_prices)
 
 log = structlog.get_logger(__name__)
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from adapter.config.model import Model, setting
 from adapter.config.patterns import WorkloadMatch, glob_hint
 from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
-from adapter.core.periods import Event, Period
+from adapter.core.periods import EVENT_LEAD_S, Event, Period
 from adapter.core.policies import policies_using, policy_of
 from adapter.core.rule_book import MatchedRules, RuleBook
 from adapter.core.rules import MEANINGS, ORDERED, UNTIL_MEASURED, Rules, contradiction
@@ -191,6 +192,28 @@ def unlikely_times(config: "Config") -> list[str]:
     no_down = "in which nothing scales down; check the years"
     found += [Fault((*path, "to"), f"the event lasts {span.days} days, {no_down}") for path, span in long]
     return [fault.sentence() for fault in found]
+
+
+def excluded_events(config: "Config") -> list[str]:
+    """A sentence for each event during which excluded periods hold the target of everything that it concerns."""
+    found: dict[Path, bool] = {}
+    parts: dict[str, tuple[Workload | Fleet, ...]] = {"workloads": config.workloads, "fleets": config.fleets}
+    for part, at, one in ((part, at, one) for part, ones in parts.items() for at, one in enumerate(ones)):
+        path, times = (() if one.expected is None else (part, at)), _times(config, one)
+        for number, event in enumerate(times["expected"]):
+            place = (*path, "expected", number)
+            found[place] = found.get(place, True) and _is_excluded(event, times["excluded"])
+    text = "has no effect, because excluded periods hold the target until it ends; change its times or the periods"
+    return [Fault(path, text).sentence() for path, is_excluded in found.items() if is_excluded]
+
+
+@lru_cache
+def _is_excluded(event: Event, periods: tuple[Period, ...]) -> bool:
+    """Whether periods hold the target from the scale-up for an event to its end. A long event has its own warning."""
+    if event.end_s - event.begin_s > _LONG_EVENT.total_seconds():
+        return False
+    minutes = range(int(event.begin_s - EVENT_LEAD_S), int(event.end_s), 60)
+    return all(any(period.holds(at_s) for period in periods) for at_s in minutes)
 
 
 def long_targets(config: "Config") -> list[str]:

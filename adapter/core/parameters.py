@@ -8,6 +8,7 @@ from typing import get_type_hints
 
 import numpy as np
 
+from adapter.core.periods import EVENT_LEAD_S
 from adapter.core.policies import POLICIES
 from adapter.core.rates import Mask
 from adapter.core.rule_book import RuleBook
@@ -17,7 +18,6 @@ from adapter.core.samples import Array, IntArray, first_known
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
 _NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"))
-_LEAST_LEAD_S = 600.0  # before an event, so that its workers are warm when it begins
 CHOICES = {name: known["one_of"] for name, known in _SETTINGS.items() if "one_of" in known}  # parameter -> its words
 _WHOLE = frozenset(name for name, kind in get_type_hints(Rules).items() if kind in (int, int | None))
 _SWITCHES = frozenset(name for name, kind in get_type_hints(Rules).items() if kind is bool)
@@ -61,7 +61,7 @@ def with_events(
     rules: with overrides and measured costs, because the workers for an event have to be warm when it begins.
     """
     distinct, which = _distinct_rules(workloads, fleet.tobytes(), _ById(book))
-    lead_s = np.maximum(_LEAST_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
+    lead_s = np.maximum(EVENT_LEAD_S, rules.worker_start_s + rules.rescale_pause_s + rules.warm_up_s)
     rates_end_s = rules.rate_window_s + rules.metric_delay_s  # the rates contain an event for this time after it
     coming, lasting, expecting = rules.expected_times, np.ones(len(which)), rules.expecting
     for number, event in ((number, event) for number, each in enumerate(distinct) for event in each.expected):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+EVENT_LEAD_S = 600.0  # the least time from a scale-up to its event, so that the workers are warm when it begins
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:

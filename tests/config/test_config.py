@@ -22,6 +22,7 @@ from adapter.config import (
     rule_book,
 )
 from adapter.config.settings import (
+    excluded_events,
     globs,
     lone_prices,
     long_targets,
@@ -509,6 +510,38 @@ def test_an_event_that_has_ended_or_is_far_away_is_named(days: int, fault: str |
     found = unlikely_times(parse(SOUND[:at] + event + SOUND[at:], "c.yaml"))
 
     assert found == ([] if fault is None else [f"{path}.{fault}"])
+
+
+BERLIN = "2027-11-27T23:30:00+01:00, to: 2027-11-28T05:00:00+01:00"
+NIGHTS = "{from: '22:00', to: '02:00', zone: Europe/Berlin}, {from: '01:00', to: '05:00', zone: Europe/Berlin}"
+
+
+@pytest.mark.parametrize(
+    ("event", "periods", "own", "named"),
+    [
+        pytest.param(BERLIN, NIGHTS, "", True, id="inside two periods together"),
+        pytest.param(BERLIN.replace("05:00:00", "05:01:00"), NIGHTS, "", False, id="it ends a minute later"),
+        pytest.param(BERLIN.replace("23:30", "22:09"), NIGHTS, "", False, id="its scale-up begins a minute earlier"),
+        pytest.param(BERLIN, NIGHTS, ", excluded_periods: []", False, id="one workload has no periods"),
+        pytest.param(BERLIN, NIGHTS, ", expected: []", True, id="one workload has no events"),
+        pytest.param(
+            BERLIN.replace("2027-11-28", "2028-11-28"), "{from: '00:00', to: '00:00'}", "", False, id="a year"
+        ),
+    ],
+)
+def test_an_event_inside_excluded_periods_is_named(event: str, periods: str, own: str, named: bool):
+    text = SOUND.replace("name: scores,", f"name: scores{own},")
+    found = excluded_events(
+        parse(f"{text}expected: [{{from: {event}, times: 2}}]\nexcluded_periods: [{periods}]\n", "c.yaml")
+    )
+    text = "has no effect, because excluded periods hold the target until it ends; change its times or the periods"
+    assert found == [f"expected[0]: {text}"] * named
+
+
+def test_an_event_of_a_workload_inside_its_excluded_periods_is_named():
+    own = f"expected: [{{from: {BERLIN}, times: 2}}], excluded_periods: [{NIGHTS}]"
+    found = excluded_events(parse(SOUND.replace("name: scores,", f"name: scores, {own},"), "c.yaml"))
+    assert [sentence.partition(": ")[0] for sentence in found] == ["workloads[1].expected[0]"]
 
 
 def test_an_event_of_several_weeks_is_named():
