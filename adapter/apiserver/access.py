@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Protocol
 
 import structlog
@@ -24,6 +25,7 @@ _OPEN = ("/apis", "/openapi", *probes.PATHS)
 # The handshake of this connection may have preceded the CA of the client's certificate; the next one may succeed.
 _CLOSE = {"Connection": "close"}
 _MOST_LOGGED = 256  # certificates
+_LOGGED_AGAIN_S = 3600.0  # a failure that lasts is in the log of each hour
 LOOPBACK = "127.0.0.1"
 _LOOPBACK_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE | re.ASCII)
 _LONGEST_HOST = 253
@@ -70,7 +72,7 @@ class ClusterAccess:
         self._clock = clock
         self._headers = IdentityHeaders(HeaderNames())
         self._logged: set[bytes] = set()  # rejected certificates
-        self._causes: set[str] = set()  # of failed handshakes
+        self._logged_at_s: dict[str, float] = {}  # causes of failed handshakes
 
     def admit(self, request: Request) -> Identity:
         """The user of a request.
@@ -88,16 +90,17 @@ class ClusterAccess:
         return identity
 
     def on_rejected(self, cause: str, client: str) -> None:
-        """Read the settings soon, as newer CAs may accept the certificate, and log each cause once.
+        """Read the settings soon, as newer CAs may accept the certificate, and log each cause once an hour.
 
         Not each client: anybody can connect, and from many addresses. OpenSSL has a few dozen causes.
         """
         self._settings.refresh_soon()
-        if cause not in self._causes:
-            self._causes.add(cause)
+        now_s = self._clock()
+        if now_s - self._logged_at_s.get(cause, -inf) >= _LOGGED_AGAIN_S:
+            self._logged_at_s[cause] = now_s
             ca = "a CA in ConfigMap kube-system/extension-apiserver-authentication"
             hint = f"expected a valid certificate, signed by {ca}"
-            text = "a client certificate fails the TLS handshake; further ones with this cause are only counted"
+            text = "a client certificate fails the TLS handshake; for an hour, others with this cause are only counted"
             _log.warning(text, cause=cause, client=client, hint=hint)
 
     def close(self) -> None:

@@ -206,6 +206,18 @@ def test_each_cause_of_a_failed_handshake_is_logged_once_with_the_first_client(a
     assert [(log["cause"], log["client"]) for log in logs] == [(expired, "10.0.0.0"), (unknown, "10.0.1.0")]
 
 
+def test_a_cause_that_lasts_is_logged_once_an_hour(api: ClusterApi) -> None:
+    clock = Clock()
+    settings = AuthenticationSettings(partial(read_settings, api))
+    access = Access(settings, Tokens(api, QUICK), Reviews(api, QUICK), clock)
+    with structlog.testing.capture_logs() as logs:
+        for client in range(5):
+            access.on_rejected("certificate has expired", f"10.0.0.{client}")
+            clock.now_s += 1800.0
+    access.close()
+    assert [log["client"] for log in logs] == ["10.0.0.0", "10.0.0.2", "10.0.0.4"]
+
+
 def test_failed_handshakes_do_not_repeat_the_log_of_a_rejected_certificate(access: Access) -> None:
     with structlog.testing.capture_logs() as logs:
         refused(access, request("badproxy", **ALICE))
