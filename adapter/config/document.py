@@ -156,7 +156,7 @@ def _cause(error: yaml.YAMLError) -> str:
 
 
 def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
-    """YAML features that a configuration does not support: tags, duplicate keys, late merges, recursive aliases."""
+    """What a configuration does not support: tags, duplicate keys, late merges, recursive aliases, and DEL."""
     if id(node) in above:
         yield Fault(path, "contains itself through an alias")
     if id(node) in seen:
@@ -164,6 +164,8 @@ def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[
     seen.add(id(node))
     if node.tag not in _TAGS:
         yield Fault(path, f"has the tag {node.tag}; expected plain text, numbers, lists and mappings")
+    if isinstance(node, yaml.ScalarNode) and "\x7f" in node.value:
+        yield Fault(path, "has the control character \\x7f, with which helm fails; remove it")
     if isinstance(node, yaml.MappingNode):
         yield from _invalid_keys(node, path)
     for step, child in _children(node):

@@ -69,6 +69,7 @@ def kafka(settings: str) -> str:
         pytest.param(
             "a: {k: 1, <<: {m: 1}}", ['a["<<"]: helm lets a merge replace the settings above it'], id="a merge late"
         ),
+        pytest.param('a: {b: "x\\x7f"}', ["a.b: has the control character \\x7f, with which helm fails"], id="DEL"),
         pytest.param("a: !!python/name:os.system x", ["a: has the tag"], id="a tag"),
         pytest.param("a: !!int ''", ["is not YAML"], id="a number that is none"),
         pytest.param(
