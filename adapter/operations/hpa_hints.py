@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Container, Iterator
+from math import inf
 
 from adapter.core.formatting import workers
-from adapter.core.metrics import METRICS
+from adapter.core.metrics import METRICS, PADDED
 from adapter.core.rules import Rules
 from adapter.operations.hpa_manifest import Hpa
 from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
@@ -25,6 +26,8 @@ def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], ru
         yield from _unknown_metrics(hpa, whole["metadata"]["namespace"], configured)
     if rules is not None and own_metrics(whole):  # KEDA scales to zero itself, whatever the minimum of its HPA
         yield from _minima(hpa, own.annotations, rules)
+        if "required_workers" in {source["metric"]["name"] for source in own_metrics(whole)}:
+            yield from _ignored_steps(hpa, own.annotations, rules)
 
 
 def _ended(annotations: HpaAnnotations) -> Iterator[str]:
@@ -45,12 +48,30 @@ def _unknown_metrics(hpa: Hpa, namespace: str, configured: Container[str]) -> It
 
 def _minima(hpa: Hpa, annotations: HpaAnnotations, rules: Rules) -> Iterator[str]:
     """Report a minimum of 0 that the other minimum overrides."""
-    overrides = annotations.rules if annotations.rules_until_s > time.time() else {}
-    name = "the annotation rules.min_workers" if "min_workers" in overrides else "min_workers"
-    least, replicas = overrides.get("min_workers", rules.min_workers), hpa.spec.min_replicas
+    name, least = _rule("min_workers", annotations, rules)
+    replicas = hpa.spec.min_replicas
     if replicas == 0 < least:
         yield f"minReplicas is 0 but {name} is {least:g}, so an idle job keeps {workers(least)}; set {name} to 0"
     if least == 0 and replicas in (None, 1):
         given = "1 by default" if replicas is None else "1"
         fix = "set minReplicas to 0, which needs the feature gate HPAScaleToZero"
         yield f"{name} is 0 but minReplicas is {given}, so an idle job keeps 1 worker; {fix}"
+
+
+def _ignored_steps(hpa: Hpa, annotations: HpaAnnotations, rules: Rules) -> Iterator[str]:
+    """Report a limit of steps that the default tolerance of an HPA, 10 %, ignores from some size on."""
+    most = min(hpa.spec.max_replicas, _rule("max_workers", annotations, rules)[1])
+    for direction in hpa.default_tolerances:
+        name, step = _rule(f"max_step_{direction}_workers", annotations, rules)
+        if most > 11 * step:  # nearer to the maximum, the HPA ignores any change
+            ignored = f"a step that an HPA with the default tolerance ignores from {10 * step:g} workers on"
+            fix = f'set behavior.scale{direction.title()}.tolerance to "0", or scale on {PADDED}'
+            yield f"{name} is {step:g}, {ignored}; {fix}"
+
+
+def _rule(name: str, annotations: HpaAnnotations, rules: Rules) -> tuple[str, float]:
+    """How to call a parameter of a workload, and its value; a limit that is unset is infinite."""
+    if name in annotations.rules and annotations.rules_until_s > time.time():
+        return f"the annotation rules.{name}", annotations.rules[name]
+    value = getattr(rules, name)
+    return name, inf if value is None else value

@@ -164,6 +164,13 @@ class Hpa(_Fields):
         """The names of the metrics of type Pods."""
         return [metric.pods.metric.name for metric in self.spec.metrics or () if metric.pods]
 
+    @property
+    def default_tolerances(self) -> list[str]:
+        """The directions in which it has the default tolerance: up, down or both."""
+        behavior = self.spec.behavior or _Behavior()
+        rules = {"up": behavior.scale_up, "down": behavior.scale_down}
+        return [direction for direction, own in rules.items() if own is None or own.tolerance is None]
+
     def as_json(self, namespace: str) -> dict[str, Any]:
         """The object as the API server returns it. namespace: of one that has none."""
         found = self.model_dump(by_alias=True, exclude_none=True)

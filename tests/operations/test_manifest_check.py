@@ -564,6 +564,42 @@ def test_an_unknown_metric_of_a_configured_workload_is_named(
     ]
 
 
+UP = {"max_step_up_workers": 1}
+EXACT_UP = {"scaleUp": {"tolerance": "0"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "limits", "direction"),
+    [
+        pytest.param({"maxReplicas": 12}, UP, "up", id="scale-ups"),
+        pytest.param({"maxReplicas": 12}, {"max_step_down_workers": 1}, "down", id="scale-downs"),
+        pytest.param({"maxReplicas": 11}, UP, None, id="the HPA ignores a change from 10 to 11 without the limit too"),
+        pytest.param({"maxReplicas": 99, "behavior": EXACT_UP}, UP, None, id="no tolerance"),
+        pytest.param(
+            {"maxReplicas": 99, "behavior": {"scaleDown": {"tolerance": "0"}}}, UP, "up", id="that of the other"
+        ),
+        pytest.param({"maxReplicas": 99}, UP | {"max_workers": 11}, None, id="a smaller maximum in an annotation"),
+        pytest.param({"maxReplicas": 99}, {"max_step_up_workers": 9}, None, id="a larger step"),
+        pytest.param({"maxReplicas": 99}, {}, None, id="no limit"),
+        pytest.param(
+            {"maxReplicas": 99, "metrics": hpa(metric={"name": "required_workers_padded"})["spec"]["metrics"]},
+            UP,
+            None,
+            id="a metric that exceeds the tolerance",
+        ),
+    ],
+)
+def test_a_limit_of_steps_below_the_tolerance_of_the_hpa_is_named(
+    tmp_path: Path, spec: dict[str, Any], limits: dict[str, int], direction: str | None
+) -> None:
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, hpa(spec=SPEC | spec, metadata=rules(**limits)))], KNOWN)
+    text = "is 1, a step that an HPA with the default tolerance ignores from 10 workers on; set behavior.scale"
+    assert [line["event"].partition(text)[0] for line in logged] == [
+        f"{file}: HPA shop/orders: the annotation rules.max_step_{each}_workers " for each in [direction] if each
+    ]
+
+
 ORDERS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "orders"}
 OF_ORDERS = {**OF_INGRESS, "object": {**OF_INGRESS["object"], "describedObject": ORDERS}}
 FLINK = {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "orders"}
