@@ -96,6 +96,12 @@ def test_each_policy_and_metric_has_a_row_of_the_readme() -> None:
     assert {*POLICIES, *METRICS} - {name for name, _ in ROW.findall(DOCUMENTS[ROOT / "README.md"])} == set()
 
 
+def test_the_readme_names_the_tested_version_of_helm() -> None:
+    version = re.search(r"\bhelm=(\S+)", (ROOT / "tests/e2e/tools/build.sh").read_text("utf-8"))
+    assert version is not None
+    assert f"Helm {version[1][0]} (tested: {version[1]})" in DOCUMENTS[ROOT / "README.md"]
+
+
 def test_each_command_is_documented() -> None:
     shown = {command for text in DOCUMENTS.values() for command, _ in CALL.findall(code(text))}
     assert set(options()) <= shown
