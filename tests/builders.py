@@ -119,7 +119,7 @@ def policy_input(
 
     more: cpu, relayed (load), fullest_ratio, partition_behind_s, latest (input rate), confirmed (the same), rise (of
     it), resumes, fit and table (default unknown), most (default 100), partitions (default most), saturated, level,
-    bottleneck, busiest (load), and rules.
+    bottleneck, held_back, and rules.
     """
     lines = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (workers, throughput, growth, backlog)))
     present, passed, grown, waiting = (line.copy() for line in lines)
@@ -143,10 +143,10 @@ def policy_input(
         lowest_backlog_time_s=backlog_time(waiting, passed),
         utilization_ratio=np.full(len(present), more.pop("cpu", np.nan)),
         relayed_load_ratio=np.full(len(present), more.pop("relayed", np.nan)),
-        busiest_load_ratio=np.full(len(present), more.pop("busiest", np.nan)),
         fullest_ratio=np.full(len(present), more.pop("fullest_ratio", np.nan)),
         partition_behind_s=np.full(len(present), more.pop("partition_behind_s", np.nan)),
         bottleneck=np.full(len(present), more.pop("bottleneck", True)),
+        held_back=np.full(len(present), more.pop("held_back", False)),
         saturated=np.full(len(present), more.pop("saturated", False)),
         level=np.full(len(present), more.pop("level", False)),
         fit=more.pop("fit", no_curve(len(present))),

@@ -16,7 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import HELD_BACK, busiest_load, misses_busy_time, proven_load, relayed_workers
+from adapter.core.relayed_load import HELD_BACK, is_held_back, misses_busy_time, proven_load, relayed_workers
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
@@ -158,10 +158,10 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         lowest_backlog_time_s=signals.lowest_backlog_time_s,
         utilization_ratio=_hottest(tick)[workload_index],
         relayed_load_ratio=proven_load(tick),
-        busiest_load_ratio=busiest_load(tick),
         partition_behind_s=partition_behind_s(tick),
         fullest_ratio=slow.fullest_ratio,
         bottleneck=~(tick.now.backpressured_ratio > HELD_BACK),
+        held_back=is_held_back(tick),
         saturated=tick.saturated,
         level=tick.level,
         fit=slow.fit,

@@ -84,7 +84,7 @@ class Decision:
     calm: float | None = None  # 1 if the job keeps pace without a backlog, otherwise 0
     in_step: float | None = None  # 1 if a scale-up waits until the end of a step of the input, otherwise 0
     full_stage: float | None = None  # 1 if a stage without a backlog of its own is full, otherwise 0
-    uneven: float | None = None  # 1 if the busiest subtask of a later stage sets the size, otherwise 0
+    held_back: float | None = None  # 1 if one full subtask of a later stage holds back the sources, otherwise 0
     expected_times: float | None = None  # an expected event multiplies the input by it
     blocking_rise_records_per_s: float | None = None  # of the input, until a scale-up can take effect
     backlog_time_target_s: float | None = None

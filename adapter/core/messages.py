@@ -6,7 +6,6 @@ from adapter.core.formatting import seconds, share, waiting_records
 from adapter.core.reasons import CHECK_COUNT, Reason
 
 _FULL_RATIO = 0.9  # busy time of a subtask that has no room left
-_UNEVEN = 1.2  # busy time of the busiest subtask / that of the mean
 
 
 def sentence(decision: Decision) -> str:
@@ -45,12 +44,11 @@ def _slow_worker(d: Decision) -> str:
 def _full_subtask(d: Decision) -> str:
     """One full subtask slows its whole stage, and more workers do not relieve it."""
     busiest, mean = d.busiest_subtask_ratio, d.utilization_ratio
-    if busiest is None or mean is None:
-        return ""
-    if d.uneven and busiest > _UNEVEN * mean:
-        return f"; one subtask is {share(busiest)} busy, so fewer workers are not enough: spread its keys"
-    hot = busiest > _FULL_RATIO and mean < busiest / 2
-    return f"; one subtask is {share(busiest)} busy: spread its keys or partitions" if hot else ""
+    if d.held_back and mean is not None and mean < _FULL_RATIO:
+        held = "" if d.reason in (Reason.UP, Reason.DOWN) else "no scale-down while "
+        return f"; {held}one full subtask holds back the sources: spread its keys"
+    uneven = busiest is not None and mean is not None and busiest > _FULL_RATIO and mean < busiest / 2
+    return f"; one subtask is {share(busiest)} busy: spread its keys or partitions" if uneven else ""
 
 
 def _old_count(d: Decision) -> str:

@@ -27,7 +27,6 @@ from adapter.core.state import WorkloadFacts
 RecordColumns = Mapping[str, Array]
 _PROPORTIONAL = (  # with the input
     "relayed_load_ratio",
-    "busiest_load_ratio",
     "latest_input_rate_records_per_s",
     "confirmed_input_rate_records_per_s",
     "input_rise_records_per_s2",

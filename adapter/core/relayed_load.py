@@ -22,14 +22,10 @@ def stage_load(tick: Tick) -> Array:
     the job's sources. While the sources catch up, their input is less than their throughput, so a stage that is full
     with the backlog alone is not full with the input.
     """
-    return _load(tick, tick.now.utilization_ratio)
-
-
-def _load(tick: Tick, busy_ratio: Array) -> Array:
     throughput = tick.rates.throughput_records_per_s
     processing = is_processing(throughput)
     own = tick.rates.input_rate_records_per_s / np.where(processing, throughput, np.nan)
-    load = first_known(own, _source_ratio(tick)[tick.workload_index]) * busy_ratio
+    load = first_known(own, _source_ratio(tick)[tick.workload_index]) * tick.now.utilization_ratio
     return np.where(processing, load, np.nan)
 
 
@@ -105,9 +101,16 @@ def _is_later(tick: Tick) -> Mask:
     return later
 
 
-def busiest_load(tick: Tick) -> Array:
-    """The largest load of a single subtask of the later stages, shape (stages,); NaN unknown."""
-    return tick.largest(np.where(tick.sized, np.nan, _load(tick, tick.now.busiest_subtask_ratio)))[tick.workload_index]
+def is_held_back(tick: Tick) -> Mask:
+    """Whether one full subtask of a later stage holds back the sources, shape (stages,).
+
+    Uneven keys fill one subtask long before the mean is full, and the connector may not count the records that wait.
+    """
+    now, later = tick.now, ~tick.sized
+    sources = tick.largest(np.where(later, np.nan, now.backpressured_ratio))[tick.workload_index]
+    busiest = tick.largest(np.where(later, now.busiest_subtask_ratio, np.nan))[tick.workload_index]
+    held_back: Mask = (sources > HELD_BACK) & (busiest > tick.stage_rules.high_utilization_ratio)
+    return held_back
 
 
 def relays_at_capacity(tick: Tick) -> Mask:

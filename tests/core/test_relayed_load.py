@@ -47,30 +47,41 @@ def test_a_full_stage_without_a_backlog_raises_the_size(later, size):
 
 
 @pytest.mark.parametrize(
-    ("busiest", "reason", "size"),
+    ("backpressured", "busiest", "reason"),
     [
-        pytest.param(1.0, Reason.HOLD, 10, id="full"),
-        pytest.param(0.76, Reason.HOLD, 10, id="full with fewer workers"),
-        pytest.param(0.55, Reason.DOWN, 7, id="7 workers are enough for it"),
-        pytest.param(None, Reason.DOWN, 4, id="unknown"),
+        pytest.param(0.8, 1.0, Reason.HOLD, id="a full subtask holds back the source"),
+        pytest.param(0.8, 0.9, Reason.DOWN, id="no subtask is full"),
+        pytest.param(0.4, 1.0, Reason.DOWN, id="the source is not held back"),
+        pytest.param(None, 1.0, Reason.DOWN, id="backpressure is unknown"),
+        pytest.param(0.8, None, Reason.DOWN, id="the busiest subtask is unknown"),
     ],
 )
-def test_a_scale_down_leaves_the_busiest_subtask_at_the_target(busiest, reason, size):
-    """The mean of the later stage has room for half of the workers, and the connector counts no waiting records."""
-    later = {"utilization_ratio": 0.3, "busiest_subtask_ratio": busiest}
-    found = last(ticks(until_s=900, more={"utilization_ratio": 0.3}, **later), book(**PLAIN))
-    assert (found.reason, found.required_workers) == (reason, size)
-    part = "; one subtask is {:.0f} % busy, so fewer workers are not enough: spread its keys"
-    assert busiest is None or part.format(100 * busiest) in sentence(found)
+def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(backpressured, busiest, reason):
+    """The mean of the later stage seems to have room, and the connector counts no waiting records."""
+    held, later = {"backpressured_ratio": backpressured}, {"utilization_ratio": 0.5, "busiest_subtask_ratio": busiest}
+    found = last(ticks(until_s=900, more=held, **later), book(**PLAIN))
+    assert found.reason is reason
+    assert ("no scale-down while one full subtask holds back the sources" in sentence(found)) == (reason is Reason.HOLD)
 
 
-@pytest.mark.parametrize("busiest", [0.7, 1.0])
-def test_a_busy_subtask_alone_adds_no_workers(busiest):
-    """A hot key stays in one subtask, whatever the number of workers."""
-    later = {"utilization_ratio": 0.7, "busiest_subtask_ratio": busiest}
-    found = last(ticks(until_s=900, **later), book(**PLAIN))
-    assert found.required_workers == 10
-    assert ("spread its keys" in sentence(found)) == (busiest == 1.0)
+@pytest.mark.parametrize(("minutes", "size"), [(50, 10), (65, 4)], ids=["within an hour", "after an hour"])
+def test_a_later_stage_that_ceases_to_report_its_utilization_is_no_small_load(minutes, size):
+    busy = {"until_s": 5400, "more": {"utilization_ratio": 0.3}}
+    before, after = ticks(**busy, utilization_ratio=0.75), ticks(**busy, utilization_ratio=None)
+    lost = 900 // TICK_S
+    found = last([*before[:lost], *after[lost : lost + minutes * 60 // TICK_S]], book(**PLAIN))
+    assert (found.required_workers, found.bound is Bound.MISSING_METRICS) == (size, size == 10)
+
+
+def test_a_scale_up_does_not_say_that_there_is_no_scale_down():
+    held, later = (
+        {"backpressured_ratio": 0.8, "utilization_ratio": 0.2},
+        {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0},
+    )
+    found = last(ticks(source={"growth": 300, "backlog": 60_000}, more=held, **later), book(**PLAIN))
+    assert found.reason is Reason.UP
+    assert "; one full subtask holds back the sources: spread its keys" in sentence(found)
+    assert "no scale-down" not in sentence(found)
 
 
 def test_an_idle_source_with_markers_is_no_later_stage():
@@ -89,6 +100,16 @@ def test_a_later_stage_that_is_full_for_single_ticks_adds_no_workers():
     """A stage that writes a snapshot is busy for one tick of ten."""
     busy = [ticks(until_s=1800, utilization_ratio=0.95 if number % 10 == 9 else 0.5)[number] for number in range(121)]
     assert max(found.required_workers for found in history(busy, book(**PLAIN))[4:]) == 10
+
+
+def test_backpressure_that_flickers_holds_the_size_as_well():
+    """One tick of eight has less."""
+    later = {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0}
+    flickering = [
+        ticks(until_s=900, more={"backpressured_ratio": 0.45 if number % 8 == 7 else 0.8}, **later)[number]
+        for number in range(61)
+    ]
+    assert {found.required_workers for found in history(flickering, book(**PLAIN))[4:]} == {10}
 
 
 def test_the_sentence_names_the_load_of_the_later_stage():

@@ -23,7 +23,6 @@ from adapter.core.policies.interface import (
     keeps_pace,
     positive_growth,
 )
-from adapter.core.policies.later_stages import workers_of_busiest_subtask, workers_of_full_stage
 from adapter.core.policies.outlook import Projection, horizon_s, look_ahead
 from adapter.core.policies.scale_up_input import expected_rise, input_to_carry, is_in_step
 from adapter.core.rates import Mask
@@ -129,8 +128,17 @@ def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, input_rate: 
     even = _evenly_spread(policy_input, capacity, sized, input_rate)
     even = _nearest_while_late(policy_input, sized, even)
     needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
-    later = np.fmax(workers_of_full_stage(policy_input), workers_of_busiest_subtask(policy_input))
-    return np.where(np.isnan(needed), np.nan, np.fmax(needed, later))
+    return np.where(np.isnan(needed), np.nan, np.fmax(needed, _workers_of_full_stage(policy_input)))
+
+
+def _workers_of_full_stage(policy_input: PolicyInput) -> Array:
+    """Workers that carry the input of the fullest stage without a backlog of its own, NaN without such a stage.
+
+    Its backlog waits at the source, which may not report it. At least the present workers while it is held back.
+    """
+    rules, workers = policy_input.rules, policy_input.workers
+    carry = whole(workers * policy_input.relayed_load_ratio / rules.target_utilization_ratio) + rules.min_spare_workers
+    return np.where(policy_input.held_back, np.fmax(carry, workers), carry)
 
 
 def _keep_up_rate(rules: RuleColumns, input_rate: Array) -> Array:
@@ -274,7 +282,7 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         calm=_is_calm(policy_input).astype(np.float64),
         in_step=((other > policy_input.workers) & is_in_step(policy_input, highest)).astype(np.float64),
         full_stage=is_full(policy_input).astype(np.float64),
-        uneven=(workers_of_busiest_subtask(policy_input) == other).astype(np.float64),
+        held_back=policy_input.held_back.astype(np.float64),
         expected_times=np.where(times > 1, times, np.nan),
         blocking_rise_records_per_s=np.where(blocks, expected_rise(policy_input), np.nan),
     )

@@ -35,10 +35,10 @@ class PolicyInput:
     lowest_backlog_time_s: Array  # of the window, so without the sawtooth
     utilization_ratio: Array  # of the workload's hottest stage
     relayed_load_ratio: Array  # input / true rate of the workload's fullest stage without a backlog of its own
-    busiest_load_ratio: Array  # the same, of the busiest subtask of those stages
     fullest_ratio: Array  # the load at which the fullest worker fell behind, NaN while it never did
     partition_behind_s: Array  # backlog time of the partition that is furthest behind, NaN while it catches up
     bottleneck: Mask  # not backpressured
+    held_back: Mask  # one full subtask of a later stage holds back the sources
     saturated: Mask  # the backlog never ended within the window, in which the workers were always warm
     level: Mask  # the backlog does not rise, is within the target, and no worker is full: it need not be real
     fit: Fit  # the input rate over time
@@ -59,7 +59,7 @@ class Outlook:
     calm: Array  # 1 if the job keeps pace without a backlog, otherwise 0
     in_step: Array  # 1 if no scale-up is decided before the end of a step of the input shows its size, otherwise 0
     full_stage: Array  # 1 if a stage without a backlog of its own is full, otherwise 0
-    uneven: Array  # 1 if the busiest subtask of a later stage sets the size, otherwise 0
+    held_back: Array  # 1 if one full subtask of a later stage holds back the sources, otherwise 0
     expected_times: Array  # an expected event multiplies the input by it; NaN without one
     blocking_rise_records_per_s: Array  # of the input, until a scale-up can take effect; NaN if it blocks no scale-down
 
