@@ -51,7 +51,8 @@ class ChartValues:
         for target in self._rbac("extraScaleTargets"):
             yield str(target).partition("/")[0]
         for rule in self._rbac("extraRules"):
-            yield from map(str, value_at(rule, ("apiGroups",)) or ())
+            groups = value_at(rule, ("apiGroups",))
+            yield from map(str, groups if isinstance(groups, list) else ())
 
     def _rbac(self, name: str) -> list[Any]:
         found = value_at(self.values, ("rbac", name))

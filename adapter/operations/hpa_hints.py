@@ -10,6 +10,7 @@ from adapter.core.rules import Rules
 from adapter.operations.hpa_manifest import Hpa
 from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
 from adapter.sources.autoscalers import Autoscaler, Json, own_metrics
+from adapter.sources.metric_targets import target_hints
 
 
 def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], rules: Rules | None) -> Iterator[str]:
@@ -19,6 +20,7 @@ def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], ru
     rules: those of its workload without its annotations, None if unknown.
     """
     yield from _ended(own.annotations)
+    yield from target_hints(own_metrics(whole))
     for name in (name for name in hpa.pods_metrics if name in METRICS):
         text = f"{name} is of type Pods, which the adapter does not serve"
         yield f"{text}; make it External or Object, unless another adapter serves it"

@@ -1,9 +1,9 @@
-"""Targets of the adapter's metrics in an HPA that make it set a wrong number of replicas. Pure."""
+"""The targets that an HPA has for metrics of the adapter: those that are wrong, and those that are unusual. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from adapter.core.metrics import METRICS, PADDED, HpaTarget, Metric
+from adapter.core.metrics import METRICS, PADDED, HpaTarget
 
 Json = Mapping[str, Any]
 
@@ -18,12 +18,19 @@ _OTHER_EFFECTS: Mapping[HpaTarget, str] = {
 
 
 def target_faults(sources: Iterable[Json], behavior: Json) -> Iterator[str]:
-    """A sentence for each wrong target. sources: the external and object metrics of the adapter."""
+    """A sentence for each target of a size that moves it at every sync.
+
+    sources: the external and object metrics of the adapter.
+    """
     tolerances = [half["tolerance"] for half in behavior.values() if "tolerance" in half]
     for source in sources:
         metric = METRICS[source["metric"]["name"]]
-        if "target" in source and (fault := _target_fault(metric, source["target"])):
-            yield fault
+        if metric.is_size and (target := source.get("target", _SIZE_TARGET)) != _SIZE_TARGET:
+            yield (
+                f'the target of {metric.name} must be AverageValue "1", got {_target_text(target)}: the HPA changes '
+                "the replicas again at every sync; for headroom set the annotation "
+                "backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
+            )
         if metric.name == PADDED and tolerances:
             yield (
                 f'{metric.name} is for the default tolerance, got "{tolerances[0]}": the HPA changes the '
@@ -31,20 +38,14 @@ def target_faults(sources: Iterable[Json], behavior: Json) -> Iterator[str]:
             )
 
 
-def _target_fault(metric: Metric, target: Json) -> str:
-    """Why a target does not suit a metric, "" if it does."""
-    if metric.target is None:
-        return f"an HPA cannot scale by {metric.name}; use required_workers"
-    if target == _SIZE_TARGET if metric.is_size else _has_type(target, metric.target):
-        return ""
-    if metric.is_size:
-        return (
-            f'the target of {metric.name} must be AverageValue "1", got {_target_text(target)}: the HPA changes the '
-            "replicas again at every sync; for headroom set the annotation "
-            "backlog-adapter/rules.target_utilization_ratio or rules.min_spare_workers"
-        )
-    effect = _OTHER_EFFECTS[metric.target].format(metric.name)
-    return f"the target of {metric.name} must be {metric.target}, got {_target_text(target)}: {effect}"
+def target_hints(sources: Iterable[Json]) -> Iterator[str]:
+    """A sentence for each target of another metric than a size that has an unusual type."""
+    for metric, target in ((METRICS[source["metric"]["name"]], source["target"]) for source in sources):
+        if metric.target is None:
+            yield f"{metric.name} is for dashboards and alerts; scale on required_workers"
+        elif not (metric.is_size or _has_type(target, metric.target)):
+            effect = _OTHER_EFFECTS[metric.target].format(metric.name)
+            yield f"the target of {metric.name} is usually {metric.target}, got {_target_text(target)}: {effect}"
 
 
 def _has_type(target: Json, kind: str) -> bool:

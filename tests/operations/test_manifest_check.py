@@ -437,6 +437,35 @@ def test_a_metric_of_type_pods_with_the_name_of_an_own_metric_is_named(tmp_path:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "hint"),
+    [
+        (
+            "utilization",
+            "AverageValue",
+            'the target of utilization is usually Value, got AverageValue "700m": with AverageValue the HPA sets '
+            "utilization / target replicas, however many run now",
+        ),
+        (
+            "input_rate",
+            "Value",
+            'the target of input_rate is usually AverageValue, got Value "700m": with Value the HPA multiplies the '
+            "replicas by input_rate / target at every sync",
+        ),
+        (
+            "backlog_growth_signed",
+            "Value",
+            "backlog_growth_signed is for dashboards and alerts; scale on required_workers",
+        ),
+    ],
+)
+def test_an_unusual_target_is_named_with_its_effect(tmp_path: Path, name: str, kind: str, hint: str) -> None:
+    target = {"type": kind, kind[0].lower() + kind[1:]: "700m"}
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, hpa(metric={"name": name}, target=target))], KNOWN)
+    assert [line["event"] for line in logged] == [f"{file}: HPA shop/orders: {hint}"]
+
+
 def test_a_metric_of_another_object_is_of_another_adapter(tmp_path: Path) -> None:
     assert check([file_of(tmp_path, with_metrics(OF_INGRESS))], KNOWN).startswith(
         "1 HPA without a fault for 1 workload"

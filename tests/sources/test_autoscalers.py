@@ -295,30 +295,6 @@ def test_a_size_that_the_hpa_would_multiply_is_a_fault_that_names_the_setting_fo
     )
 
 
-RATE = "with Value the HPA multiplies the replicas by {} / target at every sync"
-RATIO = "with AverageValue the HPA sets {} / target replicas, however many run now"
-
-
-@pytest.mark.parametrize(
-    ("metric", "kind", "text"),
-    [
-        ("utilization", "AverageValue", 'must be Value, got AverageValue "700m": ' + RATIO),
-        ("backlog_time_seconds", "AverageValue", 'must be Value, got AverageValue "700m": ' + RATIO),
-        ("input_rate", "Value", 'must be AverageValue, got Value "700m": ' + RATE),
-        ("backlog", "Utilization", 'must be AverageValue, got Utilization "700m": ' + RATE),
-    ],
-)
-def test_a_target_of_the_wrong_type_is_a_fault_that_says_what_the_hpa_does(metric: str, kind: str, text: str) -> None:
-    found = seen(hpa(metrics=[targeting(kind, "700m", metric)]))[("shop/orders", FAULT)]
-    assert found == f"HPA shop/orders: the target of {metric} {text.format(metric)}"
-
-
-@pytest.mark.parametrize("kind", ["AverageValue", "Value"])
-def test_a_metric_by_which_no_hpa_can_scale_is_a_fault(kind: str) -> None:
-    found = seen(hpa(metrics=[targeting(kind, "5", "backlog_growth_signed")]))[("shop/orders", FAULT)]
-    assert found == "HPA shop/orders: an HPA cannot scale by backlog_growth_signed; use required_workers"
-
-
 def test_the_padded_size_with_a_tolerance_is_a_fault_that_names_the_other_metric() -> None:
     padded = targeting("AverageValue", "1", "required_workers_padded")
     found = seen(hpa(metrics=[padded], behavior={"scaleUp": {"tolerance": "0"}}))[("shop/orders", FAULT)]
@@ -335,6 +311,7 @@ def test_the_padded_size_with_a_tolerance_is_a_fault_that_names_the_other_metric
         pytest.param(targeting("AverageValue", "1", "required_workers_padded"), id="a padded size as it is"),
         pytest.param(targeting("AverageValue", "2", "segments"), id="a count"),
         pytest.param(targeting("Value", "700m", "utilization"), id="a ratio"),
+        pytest.param(targeting("AverageValue", "700m", "utilization"), id="an unusual type"),
     ],
 )
 def test_any_other_target_is_no_fault(metric: dict[str, Any]) -> None:

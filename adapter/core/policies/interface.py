@@ -82,6 +82,7 @@ Formula = Callable[[PolicyInput], PolicyResult]
 
 
 _JUMP_S = 120.0  # of the backlog time, which the window does not show yet
+_MARKERS_PER_S = 1.0  # less input may be markers of transactions, which no consumer processes
 _ROUNDING = 1e-6  # growth below this share of the throughput is a rounding error of its slope
 
 
@@ -105,14 +106,14 @@ def positive_growth(policy_input: PolicyInput) -> Array:
 def keeps_pace(policy_input: PolicyInput) -> Mask:
     """Whether the backlog does not grow by its rates, and does not exceed its previous maximum, which shows earlier.
 
-    Input without throughput is a backlog that is not counted: a group waits for the end of a transaction.
+    Input without throughput is a backlog that is not counted, because a group waits for the end of a transaction.
     """
     noise = policy_input.rules.growth_noise_ratio * policy_input.throughput_records_per_s
     risen = policy_input.backlog_records - policy_input.highest_backlog_records
     far = policy_input.backlog_time_s > _JUMP_S
-    hidden = (policy_input.throughput_records_per_s == 0) & is_processing(policy_input.input_rate_records_per_s)
+    uncounted = (policy_input.throughput_records_per_s == 0) & (policy_input.input_rate_records_per_s > _MARKERS_PER_S)
     level = positive_growth(policy_input) <= 0
-    steady: Mask = level & ((policy_input.rules.safety == 0) | ~((risen > noise) | far | hidden))
+    steady: Mask = level & ((policy_input.rules.safety == 0) | ~((risen > noise) | far | uncounted))
     return steady
 
 
