@@ -179,7 +179,7 @@ class Bound(StrEnum):
         name="missing metrics",
         description=(
             "no scale-down for an hour after a stage ceased to report its load or its utilization, or until a stage "
-            "begins to, and for ten minutes after the partitions became fewer"
+            "begins to report, and for ten minutes after the partitions became fewer"
         ),
         sentence=lambda d: "; no scale-down yet: metrics of a stage are missing or partitions became fewer",
         lifted_by={"workload_status.misses_metrics": 0},
