@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -208,42 +209,53 @@ def steady_profile(name: str) -> Profile:
     return replace(PROFILES[name], workers=20, max_workers=200, partitions=0, **steady)
 
 
-@pytest.mark.parametrize("name", STEPPED)
-def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
-    """15 workers carry the step, and 25 at exactly 60 % utilization (S4-27)."""
-    profile = steady_profile(name)
+def required_by_profile(policy: str, rates: Sequence[Array]) -> dict[str, Array]:
+    """The sizes that a policy requires in each profile: a row for each tick, a column for each rate."""
+    cases = [a_case(policy, steady_profile(name), rate) for name in STEPPED for rate in rates]
+    required = closed_loop.run(cases, record=True).series["required_workers"]
+    return dict(zip(STEPPED, np.split(required, len(STEPPED), axis=1), strict=True))
+
+
+@cache
+def after_a_step_and_bursts() -> dict[str, Array]:
+    """What `netflix` requires for a step, and for bursts."""
     at_s = np.arange(3 * HOUR) * STEP_S
     step = np.where(at_s < 5430, 600.0, 1500.0)
     bursts = np.where((at_s % 1800 < 630) & (at_s > 3600) & (at_s < 7200), 1500.0, 600.0)
-    outcome = closed_loop.run([a_case("netflix", profile, rate) for rate in (step, bursts)], record=True)
-    after_step, after_bursts = np.nanmax(outcome.series["required_workers"][240:], axis=0)
+    return required_by_profile("netflix", [step, bursts])
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_netflix_does_not_extrapolate_a_step_or_a_burst(name: str) -> None:
+    """15 workers carry the step, and 25 at exactly 60 % utilization (S4-27)."""
+    after_step, after_bursts = np.nanmax(after_a_step_and_bursts()[name][240:], axis=0)
     assert after_step <= 25
     assert after_bursts <= 25
 
 
-def required_after(rates: Sequence[Array], name: str) -> Array:
-    """The largest size that `drain` requires, of workers that carry 100 records/s each."""
-    cases = [a_case("drain", steady_profile(name), rate) for rate in rates]
-    largest: Array = np.nanmax(closed_loop.run(cases, record=True).series["required_workers"], axis=0)
-    return largest
+RAMP = 600 + 3 * np.clip(np.arange(HOUR) * STEP_S - 1800, 0, 600)
+
+
+@cache
+def after_steps_and_a_ramp() -> dict[str, Array]:
+    """What `drain` requires for steps at different times between two ticks, and for RAMP in the last column."""
+    at_s = np.arange(HOUR) * STEP_S
+    steps = [np.where(at_s < 1800 + late_s, 600.0, 1500.0) for late_s in range(0, 15, 5)]
+    return required_by_profile("drain", [*steps, RAMP])
 
 
 @pytest.mark.parametrize("name", STEPPED)
 def test_a_step_takes_the_same_size_whenever_it_comes_between_two_ticks(name: str) -> None:
     """80 % utilization takes 19 workers, and the backlog of the rescale a few more."""
-    at_s = np.arange(HOUR) * STEP_S
-    steps = [np.where(at_s < 1800 + late_s, 600.0, 1500.0) for late_s in range(0, 15, 5)]
-    assert required_after(steps, name).max() <= 24
+    assert np.nanmax(after_steps_and_a_ramp()[name][:, :-1]) <= 24
 
 
 @pytest.mark.parametrize("name", STEPPED)
 def test_a_ramp_takes_a_larger_size_than_its_present_input(name: str) -> None:
     """From 600/s to 2400/s in ten minutes; the first scale-up comes at about 900/s."""
-    at_s = np.arange(HOUR) * STEP_S
-    ramp = 600 + 3 * np.clip(at_s - 1800, 0, 600)
-    first = closed_loop.run([a_case("drain", steady_profile(name), ramp)], record=True).series["required_workers"][:, 0]
+    first = after_steps_and_a_ramp()[name][:, -1]
     tick = int(np.argmax(first > first[100]))
-    assert first[tick] > ramp[round(tick * TICK_S / STEP_S)] / 80 + 1
+    assert first[tick] > RAMP[round(tick * TICK_S / STEP_S)] / 80 + 1
 
 
 @pytest.mark.parametrize("name", ["consumer-group-small", "flink-operator"])
