@@ -21,7 +21,7 @@ BEGINS_H = {"dsp_ads_18h_1s": 2, "ms_mongo_01": 30, "crane_02_onoff1m": 12, "nab
 PROFILE_NAMES = ("consumer-group", "flink-operator", "pause-0-0")
 POLICIES = ("static-peak", "hpa-cpu-70", "keda-30s", "flink-fast", "dataflow-docs", "ds2-1.2", "drain")
 PRICES_S = (0.0, 180.0, 600.0)
-HOURS, SLOT_STEPS = 4, 12
+HOURS, SLOT_STEPS = 2, 12
 
 
 def window(trace: str, profile: str) -> Array:

@@ -1,6 +1,7 @@
 """The oracle's plans in the simulator: in time with the smallest sufficient margin, and set ahead of the load."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,10 +34,17 @@ def late_pct(plan: PlayedPlan) -> float:
     return float(scores(Tally(sums))["late_pct"][0])
 
 
-@pytest.mark.simulation
-def test_the_played_plan_is_in_time_and_no_smaller_margin_is() -> None:
+@cache
+def played() -> PlayedPlan:
+    """The plan for a_hill."""
     rate = a_hill()
     (plan,) = play([a_unit(len(rate))], [rate])
+    return plan
+
+
+@pytest.mark.simulation
+def test_the_played_plan_is_in_time_and_no_smaller_margin_is() -> None:
+    rate, plan = a_hill(), played()
     assert late_pct(plan) <= LATE_PCT
     assert plan.margin_ratio > 0
 
@@ -46,10 +54,9 @@ def test_the_played_plan_is_in_time_and_no_smaller_margin_is() -> None:
 
 @pytest.mark.simulation
 def test_a_played_plan_costs_what_was_planned() -> None:
-    rate = a_hill()
-    (plan,) = play([a_unit(len(rate))], [rate])
+    plan = played()
     task = SizingTask(
-        arrival_records=played_plan.records_by_slot(rate),
+        arrival_records=played_plan.records_by_slot(a_hill()),
         capacity_records=capacity_records(PROFILE) * (1 - plan.margin_ratio),
     )
     planned = upper(task, lost_s(PROFILE), PRICE_S)
