@@ -39,6 +39,7 @@ def test_recorded_samples_through_the_stream_equal_the_plain_fold_bit_for_bit(sp
     assert all(later[0] == earlier[1] + 1 for earlier, later in pairwise(calls))
 
 
+@pytest.mark.full  # test_kill has the same for a pipeline that is killed
 def test_a_stopped_stream_continues_from_its_checkpoint(spark: Session, stream: Stream) -> None:
     with stream.running(spark) as next_snapshot:
         next_snapshot()

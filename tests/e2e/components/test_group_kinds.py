@@ -186,6 +186,7 @@ def opened_backlog(broker: Broker, name: str, stack: ExitStack) -> Callable[[], 
     return backlog
 
 
+@pytest.mark.full
 def test_a_group_is_read_again_after_its_broker_was_away(broker: Broker, closed_last: ExitStack) -> None:
     """librdkafka alone waits forever for the coordinator of the group (its issue 5511)."""
     backlog = opened_backlog(broker, "away", closed_last)
@@ -195,6 +196,7 @@ def test_a_group_is_read_again_after_its_broker_was_away(broker: Broker, closed_
     until(lambda: backlog() == RECORDS, 120, "the broker answers again", every_s=1.0)
 
 
+@pytest.mark.full
 def test_a_group_is_read_although_another_broker_is_lost(run: Path, closed_last: ExitStack) -> None:
     """librdkafka alone may ask the lost broker about the cluster for 5 minutes."""
     first = closed_last.enter_context(Broker(run / "first"))
