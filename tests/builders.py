@@ -1,8 +1,9 @@
 """Small values for the tests of core, so that a test shows only the values that matter."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from adapter.core.state import EMPTY, State
 JOB = "shop/orders"
 TICK_S = 15
 Row = tuple[str, str, str, float]
+Case = TypeVar("Case", bound=Hashable)
 
 
 def job(workload: str = JOB, stage: str = WHOLE, **signals: float | None) -> list[Row]:
@@ -89,6 +91,22 @@ def fold(ticks: Iterable[Samples], rules: RuleBook | None = None, state: State =
 def history(ticks: Iterable[Samples], rules: RuleBook | None = None, workload: str = JOB) -> list[Decision]:
     """The decisions of one workload, of the ticks that had one."""
     return [decision for decided in fold(ticks, rules) for decision in decided if decision.workload == workload]
+
+
+def history_each(
+    cases: Iterable[Case],
+    seen: Callable[[Case, float], Mapping[str, float | None]],
+    times_s: Iterable[float],
+    rules: Callable[[Case], Mapping[str, object]],
+) -> dict[Case, list[Decision]]:
+    """The decisions of several jobs side by side. seen: the signals of a job at a time. rules: as of `book`."""
+    names = {str(case): case for case in cases}
+    named = {name: book(**rules(case)).by_workload[JOB] for name, case in names.items()}
+    ticks = [tick(at_s, *(job(name, **seen(case, at_s)) for name, case in names.items())) for at_s in times_s]
+    decided = {case: list[Decision]() for case in names.values()}
+    for found in chain.from_iterable(fold(ticks, RuleBook(by_workload=named))):
+        decided[names[found.workload]].append(found)
+    return decided
 
 
 def last(ticks: Iterable[Samples], rules: RuleBook | None = None, workload: str = JOB) -> Decision:
@@ -226,16 +244,20 @@ def closed(
 
 
 def closed_each(
-    jobs: Mapping[str, Fluid], until_s: float, rules: RuleBook, follows: Callable[[float], bool] = lambda at_s: True
+    jobs: Mapping[str, Fluid],
+    until_s: float,
+    rules: RuleBook,
+    follows: Callable[[float], bool] = lambda at_s: True,
+    tick_s: int = 2 * TICK_S,
 ) -> dict[str, list[Decision]]:
     """As `closed`, for several jobs side by side."""
     state, decided = EMPTY, {name: list[Decision]() for name in jobs}
-    for at_s in np.arange(0.0, until_s + 1, 2 * TICK_S).tolist():
+    for at_s in np.arange(0.0, until_s + 1, tick_s).tolist():
         state, decisions = advance(state, tick(at_s, *(each.rows(name) for name, each in jobs.items())), rules)
         for found in rows(decisions):
             decided[found.workload].append(found)
             if follows(at_s):
                 jobs[found.workload].scale(found.required_workers)
         for running in jobs.values():
-            running.run(2 * TICK_S)
+            running.run(tick_s)
     return decided

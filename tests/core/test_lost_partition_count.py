@@ -1,9 +1,11 @@
 """A count of partitions that is no longer reported (S2-18: held, with a limit of age)."""
 
 from dataclasses import asdict
+from functools import cache
+from itertools import product
 
 import pytest
-from builders import JOB, book, counts, flow, fold, history, job, last, replay, tick
+from builders import JOB, book, counts, flow, fold, history, history_each, job, last, replay, tick
 
 from adapter.core.decide import decide
 from adapter.core.decisions import Bound, Reason
@@ -86,33 +88,53 @@ def test_a_partial_count_while_a_job_restarts_does_not_lower_the_target(policy):
     assert targets == {found[150].required_workers}
 
 
+# The share of the partitions that is scraped, and until when; from 1800 s on.
 PARTS = {"a worker misses scrapes": (11 / 12, 1860), "half of them do": (1 / 2, 2100)}
+LIMITED = {"drain": True, "dataflow": True, "segments": False}  # whether the partitions only limit the policy
+APART_S = (300, 660, 900, 1140, 1260)  # between two parts that are not scraped
 
 
-@pytest.mark.parametrize(("part", "until_s"), PARTS.values(), ids=PARTS)
-@pytest.mark.parametrize(("policy", "kept"), [("drain", True), ("dataflow", True), ("segments", False)])
-def test_a_part_that_is_not_scraped_does_not_scale_down_a_policy_that_it_only_limits(policy, kept, part, until_s):
-    def seen(at_s):
-        share = part if 1800 <= at_s < until_s else 1.0
-        counted = share * (1e6 + 1000.0 * at_s)
-        load = {"processed_records": counted, "appended_records": counted, "backlog_records": 0.0}
-        return tick(at_s, job(**counts(12), **load, utilization_ratio=0.8, partitions=round(12 * share)))
+def scraped(share, at_s):
+    """The signals of a job of 12 partitions of which a share is scraped."""
+    counted = share * (1e6 + 1000.0 * at_s)
+    load = {"processed_records": counted, "appended_records": counted, "backlog_records": 0.0}
+    return counts(12) | load | {"utilization_ratio": 0.8, "partitions": round(12 * share)}
 
-    found = history([seen(at_s) for at_s in range(0, 3600, 15)], book(policy=policy))
+
+@cache
+def with_a_part():
+    """The decisions of each policy for each of PARTS."""
+
+    def seen(case, at_s):
+        _, (share, until_s) = case
+        return scraped(share if 1800 <= at_s < until_s else 1.0, at_s)
+
+    cases = [(policy, part) for policy in LIMITED for part in PARTS.values()]
+    return history_each(cases, seen, range(0, 3600, 15), lambda case: {"policy": case[0]})
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize(("policy", "kept"), LIMITED.items())
+def test_a_part_that_is_not_scraped_does_not_scale_down_a_policy_that_it_only_limits(policy, kept, part):
+    found = with_a_part()[policy, part]
     assert ({d.required_workers for d in found if d.at_s >= 1785} == {12}) is kept
 
 
-@pytest.mark.parametrize("apart_s", [300, 660, 900, 1140, 1260])
-def test_a_second_part_that_is_not_scraped_does_not_scale_down_either(apart_s):
-    def seen(at_s):
+@cache
+def with_two_parts():
+    """The decisions of jobs whose second part is not scraped after each of APART_S."""
+
+    def seen(apart_s, at_s):
         second_s = 1800 + apart_s
         share = 11 / 12 if 1800 <= at_s < 1860 else 1 / 2 if second_s <= at_s < second_s + 120 else 1.0
-        counted = share * (1e6 + 1000.0 * at_s)
-        load = {"processed_records": counted, "appended_records": counted, "backlog_records": 0.0}
-        return tick(at_s, job(**counts(12), **load, utilization_ratio=0.8, partitions=round(12 * share)))
+        return scraped(share, at_s)
 
-    found = history([seen(at_s) for at_s in range(0, 3600, 15)], book(policy="drain"))
-    assert {d.required_workers for d in found if d.at_s >= 1785} == {12}
+    return history_each(APART_S, seen, range(0, 3600, 15), lambda _: {"policy": "drain"})
+
+
+@pytest.mark.parametrize("apart_s", APART_S)
+def test_a_second_part_that_is_not_scraped_does_not_scale_down_either(apart_s):
+    assert {d.required_workers for d in with_two_parts()[apart_s] if d.at_s >= 1785} == {12}
 
 
 def test_falls_soon_after_each_other_do_not_keep_an_old_count_for_ever():
@@ -137,16 +159,26 @@ def test_a_count_that_returns_bit_by_bit_does_not_scale_down():
     assert {d.required_workers for d in found if d.at_s >= 1785} == {12}
 
 
-@pytest.mark.parametrize("apart_s", [300, 540, 700])
-def test_partitions_that_become_fewer_again_and_again_delay_a_scale_down_and_do_not_prevent_it(apart_s):
-    def seen(at_s):
-        fewer = max(0, at_s - 1800) // apart_s
+FEWER_EVERY_S = (300, 540, 700)
+
+
+@cache
+def with_fewer_partitions():
+    """The decisions of jobs of which each loses a partition again and again."""
+
+    def seen(every_s, at_s):
+        fewer = max(0, at_s - 1800) // every_s
         passed = min(at_s, 1800) * 1000.0 + max(0, at_s - 1800) * 200.0
         load = {"processed_records": passed, "appended_records": passed, "backlog_records": 0.0}
         busy = 0.8 if at_s < 1800 else 0.16
-        return tick(at_s, job(**counts(12), **load, utilization_ratio=busy, partitions=60 - fewer))
+        return counts(12) | load | {"utilization_ratio": busy, "partitions": 60 - fewer}
 
-    found = {d.at_s: d for d in history([seen(at_s) for at_s in range(0, 7201, 15)], book(policy="drain"))}
+    return history_each(FEWER_EVERY_S, seen, range(0, 7201, 15), lambda _: {"policy": "drain"})
+
+
+@pytest.mark.parametrize("every_s", FEWER_EVERY_S)
+def test_partitions_that_become_fewer_again_and_again_delay_a_scale_down_and_do_not_prevent_it(every_s):
+    found = {d.at_s: d for d in with_fewer_partitions()[every_s]}
     assert min(found[at_s].required_workers for at_s in range(1800, 3600, 15)) <= 4
 
 
@@ -253,31 +285,35 @@ def test_a_record_of_followed_segments_gives_the_same_target(ticks, until):
 # --- policies that it only limits
 
 
+LOADS = {  # of a stream, and the share of its hottest partition
+    "more partitions would be needed": ({"growth": 500}, None),
+    "one of them is hot": ({"growth": 500}, 6.0),
+    "a backlog falls": ({"growth": -300, "backlog": 600_000}, None),
+}
+
+
+@cache
+def with_and_without_a_count():
+    """The decisions of every policy that does not follow the segments, by its load and whether they are counted."""
+
+    def seen(case, at_s):
+        _, load, is_counted = case
+        stream, hottest_ratio = LOADS[load]
+        partitions = 12 if is_counted or at_s <= REPORTED_UNTIL_S else None
+        known = {"utilization_ratio": 0.9, "hottest_partition_ratio": hottest_ratio, "partitions": partitions}
+        return counts() | flow(at_s, **stream) | known
+
+    rules = {"max_partitions_per_worker": 4, "worker_capacity_records_per_s": 110.0}
+    cases = product((policy for policy in POLICIES if policy != "segments"), LOADS, (True, False))
+    return history_each(cases, seen, range(0, UNTIL_S, 15), lambda case: {"policy": case[0], **rules})
+
+
 @pytest.mark.simulation
-@pytest.mark.parametrize(
-    "more",
-    [
-        pytest.param({"growth": 500}, id="more partitions would be needed"),
-        pytest.param({"growth": 500, "hottest_partition_ratio": 6.0}, id="one of them is hot"),
-        pytest.param({"growth": -300, "backlog": 600_000}, id="a backlog falls"),
-    ],
-)
+@pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "segments"])
-def test_a_lost_count_changes_no_bound_and_no_spread(policy, more):
-    rules = book(policy=policy, max_partitions_per_worker=4, worker_capacity_records_per_s=110.0)
-    load = {name: more[name] for name in more.keys() & {"growth", "backlog"}}
-    seen = {"utilization_ratio": 0.9, "hottest_partition_ratio": more.get("hottest_partition_ratio")}
-    counted, lost = (
-        history(
-            [
-                tick(at_s, job(**counts(), **flow(at_s, **load), **seen, partitions=12 if known(at_s) else None))
-                for at_s in range(0, UNTIL_S, 15)
-            ],
-            rules,
-        )
-        for known in (lambda at_s: True, lambda at_s: at_s <= REPORTED_UNTIL_S)
-    )
-    other = {"partitions": None, "partitions_age_s": None}
+def test_a_lost_count_changes_no_bound_and_no_spread(policy, load):
+    counted, lost = (with_and_without_a_count()[policy, load, is_counted] for is_counted in (True, False))
+    other = {"workload": JOB, "partitions": None, "partitions_age_s": None}
     assert [asdict(d) | other for d in lost] == [asdict(d) | other for d in counted]
 
 
