@@ -1,14 +1,19 @@
 """required_workers and required_workers_padded in an HPA: where the replicas end up, for every size and tolerance."""
 
+from dataclasses import dataclass
+from functools import cache, partial
+
 import numpy as np
 import pytest
-from builders import JOB, TICK_S, Fluid, book, tick
+from builders import JOB, TICK_S, Fluid, tick
 
 from adapter.core.decisions import Decision, Reason
 from adapter.core.engine import advance
 from adapter.core.metrics import METRICS
 from adapter.core.rates import Mask
 from adapter.core.report import rows
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import Array
 from adapter.core.state import EMPTY
 from adapter.simulator.hpa import EXACT, Tolerance, by_average_value
@@ -84,33 +89,64 @@ def test_an_hpa_with_a_tolerance_stays_below_the_size_without_padding(tolerance:
     )  # the least above 1.1 * 20
 
 
-def replicas(policy: str, name: str, tolerance: Tolerance, target: float = 1.0) -> list[int]:
-    """The replicas after each tick: the policy, the metric and the HPA in a closed loop."""
-    job = Fluid(load=lambda at_s: LOAD[max(start for start in LOAD if start <= at_s)], workers=4, each=200.0)
-    state, found, rules = EMPTY, list[int](), book(policy=policy, max_workers=MOST)
-    for at_s in np.arange(0.0, 1800.0, TICK_S):
-        state, decisions = advance(state, tick(at_s, job.rows()), rules)
-        (current,) = (each for each in rows(decisions) if each.workload == JOB)
-        if current.required_workers is not None:
-            asked = metric(name, current.required_workers)
-            job.scale(min(float(by_average_value(asked, target, job.workers, tolerance)), MOST))
-        job.run(TICK_S)
-        found.append(job.workers)
+@dataclass(frozen=True)
+class Loop:
+    """A policy, a metric and an HPA in a closed loop."""
+
+    policy: str
+    name: str
+    tolerance: str
+    target: float = 1.0
+
+    def replicas(self, workers: int, required: float) -> float:
+        """What the HPA sets."""
+        asked = metric(self.name, required)
+        return min(float(by_average_value(asked, self.target, workers, TOLERANCES[self.tolerance])), MOST)
+
+
+SIZED_BY = ("drain", "beam-flink")
+LOOPS = [
+    *(
+        Loop(policy, "required_workers_padded", tolerance)
+        for policy in SIZED_BY
+        for tolerance in ("before-1.33", "1.33")
+    ),
+    *(Loop(policy, "required_workers", "exact", target) for policy in SIZED_BY for target in (1.0, 0.8)),
+]
+
+
+@cache
+def replicas() -> dict[Loop, list[int]]:
+    """The replicas of each of LOOPS after each tick."""
+    loops = {str(loop): loop for loop in LOOPS}
+    load = partial(Fluid, lambda at_s: LOAD[max(start for start in LOAD if start <= at_s)], workers=4, each=200.0)
+    jobs: dict[str, Fluid] = {name: load() for name in loops}
+    rules = RuleBook(by_workload={name: Rules(policy=loop.policy, max_workers=MOST) for name, loop in loops.items()})
+    state, found = EMPTY, {loop: list[int]() for loop in LOOPS}
+    for at_s in np.arange(0.0, 1800.0, TICK_S).tolist():
+        state, decisions = advance(state, tick(at_s, *(job.rows(name) for name, job in jobs.items())), rules)
+        for current in rows(decisions):
+            if current.required_workers is not None:
+                job, loop = jobs[current.workload], loops[current.workload]
+                job.scale(loop.replicas(job.workers, current.required_workers))
+        for name, job in jobs.items():
+            job.run(TICK_S)
+            found[loops[name]].append(job.workers)
     return found
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("tolerance", ["before-1.33", "1.33"])
-@pytest.mark.parametrize("policy", ["drain", "beam-flink"])
+@pytest.mark.parametrize("policy", SIZED_BY)
 def test_the_padded_size_and_the_hpa_do_not_raise_each_other(policy: str, tolerance: str) -> None:
-    padded = replicas(policy, "required_workers_padded", TOLERANCES[tolerance])
-    exact = replicas(policy, "required_workers", EXACT)
+    padded = replicas()[Loop(policy, "required_workers_padded", tolerance)]
+    exact = replicas()[Loop(policy, "required_workers", "exact")]
     assert max(padded) <= np.ceil(1.1 * max(exact)) + 1
     assert padded[59] >= 5  # 1 000 records/s, of which a worker processes 200
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("policy", ["drain", "beam-flink"])
+@pytest.mark.parametrize("policy", SIZED_BY)
 def test_another_target_than_1_raises_the_replicas_to_the_maximum(policy: str) -> None:
     """Why such a target is a fault of the HPA (see the source of autoscalers)."""
-    assert max(replicas(policy, "required_workers", EXACT, target=0.8)) == MOST
+    assert max(replicas()[Loop(policy, "required_workers", "exact", target=0.8)]) == MOST
