@@ -1,7 +1,9 @@
 """The worked vectors of every text with `safety: off`, from samples to decisions, and what each safety rule changes."""
 
+from functools import cache
+
 import pytest
-from builders import TICK_S, book, counts, flow, job, last, steady, tick
+from builders import TICK_S, book, counts, flow, history_each, job, last, steady, tick
 
 from adapter.core.decisions import Reason
 from adapter.core.samples import Samples
@@ -142,30 +144,34 @@ NETFLIX = {
 }
 
 
-def saturated_history(rate, workers, cpu):
+def saturated(case, at_s):
     """Five minutes at full load at each size of the table, then this input."""
+    rate, workers, cpu, _ = NETFLIX[case]
     able = dict(TABLE).get(workers, rate)
-    phases = [(size, SATURATED_S, full, 20 * full, 0, 1.0) for size, full in TABLE]
-    phases.append((workers, LASTING_S, min(rate, able), 0, max(rate - able, 0), cpu))
-    processed, ticks = 0.0, []
-    for size, lasting_s, throughput, waiting, growth, busy in phases:
-        for at_s in range(0, lasting_s, TICK_S):
-            samples = {
-                "processed_records": processed,
-                "backlog_records": waiting + growth * at_s,
-                "utilization_ratio": busy,
-            }
-            ticks.append(tick(len(ticks) * TICK_S, job(**counts(size), **samples)))
-            processed += throughput * TICK_S
-    return ticks
+    phases = [(size, full, 20 * full, 0, 1.0) for size, full in TABLE]
+    phases.append((workers, min(rate, able), 0, max(rate - able, 0), cpu))
+    number = min(at_s // SATURATED_S, len(TABLE))
+    size, throughput, waiting, growth, busy = phases[number]
+    since_s = at_s - number * SATURATED_S
+    processed = sum(each[1] for each in phases[:number]) * SATURATED_S + throughput * since_s
+    samples = {"processed_records": processed, "backlog_records": waiting + growth * since_s}
+    return counts(size) | samples | {"utilization_ratio": busy}
 
 
-@pytest.mark.parametrize(("rate", "workers", "cpu", "size"), NETFLIX.values(), ids=NETFLIX)
-def test_netflix_by_a_table_that_it_learned(rate, workers, cpu, size):
+@cache
+def learned_sizes():
+    """The last size of each of NETFLIX."""
     alone = {"rescale_pause_s": 0, "sized_utilization_ratio": 1, "catch_up_s": 86_400}
-    waits = {"cooldown_up_s": 0, "cooldown_down_s": 0}
-    rules = book(policy="netflix", safety=False, **alone, **waits)
-    assert last(saturated_history(rate, workers, cpu), rules).required_workers == size
+    rules = {"policy": "netflix", "safety": False, "cooldown_up_s": 0, "cooldown_down_s": 0, **alone}
+    times_s = range(0, len(TABLE) * SATURATED_S + LASTING_S, TICK_S)
+    decided = history_each(NETFLIX, saturated, times_s, lambda _: rules)
+    return {case: each[-1].required_workers for case, each in decided.items()}
+
+
+@pytest.mark.parametrize("case", NETFLIX)
+def test_netflix_by_a_table_that_it_learned(case):
+    *_, size = NETFLIX[case]
+    assert learned_sizes()[case] == size
 
 
 def both(*args, **more):
