@@ -1,39 +1,59 @@
 """Ready workers that are lost and return: which of these changes settles."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from builders import EMPTY, TICK_S, Fluid, advance, book, closed, counts, flow, history, job, rows, tick
 
 from adapter.core.reasons import Reason
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 
 CONFIGURED = book(policy="drain", worker_capacity_records_per_s=100.0, cooldown_up_s=None)
 
 
-def overloaded(every_s, until_s=1500, **rules):
-    """A job of 4 workers, one of which is unready for a tick every few seconds. After 20 min the input doubles."""
-    running, state, named = Fluid(lambda at_s: 300.0 if at_s < 1200 else 600.0, workers=4), EMPTY, book(**rules)
-    targets = {}
-    for at_s in range(0, until_s, TICK_S):
-        running.more = lambda at_s: {"ready_workers": running.workers - float(at_s % every_s == 0)}
-        state, decisions = advance(state, tick(at_s, running.rows()), named)
-        targets[at_s] = rows(decisions)[0].required_workers
-        running.run()
+FLAP_EVERY_S, SIZED_BY = (60, 75, 90), ("drain", "dataflow")
+
+
+@cache
+def overloaded():
+    """Jobs of 4 workers, one of which is unready for a tick every few seconds. After 20 min the input doubles.
+
+    Returns the last state, and the targets of each policy and interval by second.
+    """
+
+    def running(every_s):
+        job = Fluid(lambda at_s: 300.0 if at_s < 1200 else 600.0, workers=4)
+        job.more = lambda at_s: {"ready_workers": job.workers - float(at_s % every_s == 0)}
+        return job
+
+    jobs = {f"{policy} {every_s}": running(every_s) for policy in SIZED_BY for every_s in FLAP_EVERY_S}
+    named = RuleBook(by_workload={name: Rules(policy=name.split()[0]) for name in jobs})
+    state, targets = EMPTY, {name: {} for name in jobs}
+    for at_s in range(0, 1500, TICK_S):
+        state, decisions = advance(state, tick(at_s, *(each.rows(name) for name, each in jobs.items())), named)
+        for decision in rows(decisions):
+            targets[decision.workload][at_s] = decision.required_workers
+        for each in jobs.values():
+            each.run()
     return state, targets
 
 
-@pytest.mark.parametrize("policy", ["drain", "dataflow"])
-@pytest.mark.parametrize("every_s", [60, 75, 90])
+@pytest.mark.parametrize("policy", SIZED_BY)
+@pytest.mark.parametrize("every_s", FLAP_EVERY_S)
 def test_a_job_whose_readiness_flaps_is_scaled_up_within_minutes(policy, every_s):
-    _, targets = overloaded(every_s, policy=policy)
+    targets = overloaded()[1][f"{policy} {every_s}"]
     assert targets[1185] == 4
     assert targets[1485] >= 7
 
 
-@pytest.mark.parametrize("every_s", [60, 75, 90])
+@pytest.mark.parametrize("every_s", FLAP_EVERY_S)
 def test_the_capacity_that_a_flapping_job_shows_is_that_of_all_its_workers(every_s):
-    table = overloaded(every_s, policy="drain")[0].slow.table
-    assert [table.sizes[0, 0], table.rates[0, 0]] == [4, pytest.approx(400)]
-    assert np.isnan(table.sizes[1, 0])
+    slow = overloaded()[0].slow
+    stage = [workload for workload, _ in slow.stages].index(f"drain {every_s}")
+    assert [slow.table.sizes[0, stage], slow.table.rates[0, stage]] == [4, pytest.approx(400)]
+    assert np.isnan(slow.table.sizes[1, stage])
 
 
 def settled(ready, exist=lambda at_s: 10.0):
