@@ -5,7 +5,7 @@ Where `drain` differs from a row, the test has the behaviour and DESIGN the reas
 
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from math import inf, nan
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 from builders import (
     EMPTY,
     JOB,
+    TICK_S,
     Fluid,
     advance,
     book,
@@ -22,6 +23,7 @@ from builders import (
     flow,
     fold,
     history,
+    history_each,
     job,
     last,
     steady,
@@ -152,20 +154,29 @@ def test_stuck_partitions_do_not_hold_the_workers_of_an_idle_job():
     assert running.workers == 1
 
 
-@pytest.mark.parametrize("at_night", [1.0, 0.5])
-@pytest.mark.parametrize("missing", [(), ("utilization_ratio",)], ids=str)
+AT_NIGHT, UNREPORTED = (1.0, 0.5), ((), ("utilization_ratio",))
+
+
+@cache
+def with_unreadable_records():
+    """The decisions of jobs with 100 records that no consumer can read, by their input at night and missing signals."""
+
+    def running(at_night, missing):
+        job = Fluid(lambda at_s: 400.0 if at_s < 3600 else at_night, workers=5, missing=lambda at_s: missing)
+        job.more = lambda at_s: {"partitions": 100.0, "backlog_records": job.appended - job.processed + 100}
+        return job
+
+    jobs = {str(case): running(*case) for case in product(AT_NIGHT, UNREPORTED)}
+    rules = RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain")))
+    return closed_each(jobs, 9000, rules, tick_s=TICK_S)
+
+
+@pytest.mark.parametrize("at_night", AT_NIGHT)
+@pytest.mark.parametrize("missing", UNREPORTED, ids=str)
 def test_records_that_no_consumer_can_read_need_no_workers_however_low_the_input_is(at_night, missing):
     """A hundred partitions with one marker each are a backlog time of 100 s and more."""
-    load, known = (lambda at_s: 400.0 if at_s < 3600 else at_night), {"partitions": 100.0}
-    running, state, most = Fluid(load, workers=5, more=lambda at_s: known), EMPTY, 0
-    while running.at_s <= 9000:
-        seen = [(*row[:3], row[3] + 100 * (row[2] == "backlog_records")) for row in running.rows()]
-        seen = [row for row in seen if row[2] not in missing]
-        state, decisions = advance(state, tick(running.at_s, seen), book(policy="drain"))
-        most = max(most, rows(decisions)[0].required_workers or 0)
-        running.scale(rows(decisions)[0].required_workers)
-        running.run()
-    assert most == 5
+    decided = with_unreadable_records()[str((at_night, missing))]
+    assert max(d.required_workers or 0 for d in decided) == 5
 
 
 def test_a_job_that_stops_for_good_after_a_rescale_is_stuck():
@@ -191,12 +202,24 @@ def test_the_pause_of_a_rescale_is_settling_and_not_stuck():
     assert Reason.STUCK not in {d.reason for d in decided.values()}
 
 
-@pytest.mark.parametrize("pause_s", [60, 75, 90, 120])
+PAUSES_S = (60, 75, 90, 120)
+
+
+@cache
+def workers_after_pauses():
+    """The last workers of jobs with each of PAUSES_S, of which fourteen carry 1 200 records/s with the headroom."""
+
+    def running(pause_s):
+        return Fluid(lambda at_s: min(1000.0 + at_s / 6, 1200.0), pause_s=pause_s, warm_up_s=60)
+
+    jobs = {str(pause_s): running(pause_s) for pause_s in PAUSES_S}
+    closed_each(jobs, 4200, RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain"))))
+    return {pause_s: jobs[str(pause_s)].workers for pause_s in PAUSES_S}
+
+
+@pytest.mark.parametrize("pause_s", PAUSES_S)
 def test_the_backlog_of_a_longer_pause_than_configured_causes_no_other_scale_up(pause_s):
-    """Fourteen workers carry 1 200 records/s with the headroom."""
-    running = Fluid(lambda at_s: min(1000.0 + at_s / 6, 1200.0), pause_s=pause_s, warm_up_s=60)
-    closed(running, 4200, book(policy="drain"))
-    assert running.workers == 14
+    assert workers_after_pauses()[pause_s] == 14
 
 
 def test_a_job_without_backlog_may_scale_down():
@@ -404,17 +427,28 @@ WRONG_INPUT = {
 }
 
 
-@pytest.mark.parametrize("backlog", [0.0, 45_000.0])
-@pytest.mark.parametrize("appended", WRONG_INPUT.values(), ids=WRONG_INPUT)
-@pytest.mark.parametrize("policy", ["drain", "netflix"])
-def test_an_input_below_the_throughput_with_a_level_backlog_is_wrong(policy, appended, backlog):
+LEVELS, SIZED_BY = (0.0, 45_000.0), ("drain", "netflix")
+
+
+@cache
+def with_a_wrong_input():
+    """The decisions of each policy for each of WRONG_INPUT and a backlog that stays at one of LEVELS."""
+
+    def seen(case, at_s):
+        _, wrong, backlog = case
+        load = flow(at_s) | {"appended_records": WRONG_INPUT[wrong](at_s) + backlog, "backlog_records": backlog}
+        return counts(13) | load | {"utilization_ratio": 0.77, "partitions": 60}
+
+    cases = product(SIZED_BY, WRONG_INPUT, LEVELS)
+    return history_each(cases, seen, range(0, 3601, 15), lambda case: {"policy": case[0]})
+
+
+@pytest.mark.parametrize("backlog", LEVELS)
+@pytest.mark.parametrize("wrong", WRONG_INPUT)
+@pytest.mark.parametrize("policy", SIZED_BY)
+def test_an_input_below_the_throughput_with_a_level_backlog_is_wrong(policy, wrong, backlog):
     """The backlog would have fallen. The input then follows from the throughput and the backlog."""
-
-    def seen(at_s):
-        load = flow(at_s) | {"appended_records": appended(at_s) + backlog, "backlog_records": backlog}
-        return tick(at_s, job(**counts(13), **load, utilization_ratio=0.77, partitions=60))
-
-    found = history([seen(at_s) for at_s in range(0, 3601, 15)], book(policy=policy))
+    found = with_a_wrong_input()[policy, wrong, backlog]
     assert {d.required_workers for d in found if d.required_workers is not None} == {13}
     assert found[-1].input_rate_records_per_s == pytest.approx(1000)
 
@@ -745,24 +779,33 @@ def test_a_target_that_is_not_enacted_names_what_to_check():
     assert "maxReplicas, tolerance and behavior, and the quota" in sentence(decided[-1])
 
 
-def without_workers(**signals):
-    """A job without workers for an hour."""
-    return last([tick(at_s, job(**counts(0) | flow(at_s) | signals)) for at_s in range(0, 3600, 15)], drain())
+WITHOUT_WORKERS = {
+    "minReplicas is 1": {"min_workers": 1},
+    "minReplicas is 0": {"min_workers": 0},
+    "the job crashed and spec.replicas is unknown": {"min_workers": 1, "spec_workers": None},
+}
+
+
+@cache
+def without_workers():
+    """The last decision on each of WITHOUT_WORKERS, which has no workers for an hour."""
+
+    def seen(case, at_s):
+        return counts(0) | flow(at_s) | WITHOUT_WORKERS[case]
+
+    decided = history_each(WITHOUT_WORKERS, seen, range(0, 3600, 15), lambda _: DRAIN)
+    return {case: each[-1] for case, each in decided.items()}
 
 
 def test_a_scale_target_at_0_replicas_is_scaled_up():
-    decided = without_workers(min_workers=1)
+    decided = without_workers()["minReplicas is 1"]
     assert decided.reason == Reason.UP
     assert "for a scale target at 0 replicas, where the HPA is off: " in sentence(decided)
 
 
-@pytest.mark.parametrize(
-    "signals",
-    [{"min_workers": 0}, {"min_workers": 1, "spec_workers": None}],
-    ids=["minReplicas is 0", "the job crashed and spec.replicas is unknown"],
-)
-def test_no_workers_do_not_mean_that_the_hpa_is_off(signals):
-    decided = without_workers(**signals)
+@pytest.mark.parametrize("case", ["minReplicas is 0", "the job crashed and spec.replicas is unknown"])
+def test_no_workers_do_not_mean_that_the_hpa_is_off(case):
+    decided = without_workers()[case]
     assert decided.reason == Reason.NOT_ENACTED
     assert "off" not in sentence(decided)
 

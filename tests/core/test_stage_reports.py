@@ -1,10 +1,15 @@
 """A stage that no longer reports its load while its siblings do: its metrics are missing, or it was renamed."""
 
+from functools import cache, partial
+from itertools import chain
+
 import pytest
-from builders import JOB, book, counts, flow, fold, job, tick
+from builders import JOB, counts, flow, fold, job, tick
 
 from adapter.core.bounds import Bound
 from adapter.core.messages import sentence
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.samples import EVERY
 
 LAST_S = 900  # the last tick with the load of the main stage
@@ -15,14 +20,25 @@ RULES = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "down_window
 
 def decisions(until_s, rest=lambda at_s: [], faults=lambda at_s: [], tick_s=15, **rules):
     """The decisions of a job of two stages, of which the main one ceases to report. rest: what else reports."""
+    return decisions_each({JOB: rest}, until_s, faults, tick_s, **rules)[JOB]
 
-    def seen(at_s):
+
+def decisions_each(rests, until_s, faults=lambda at_s: [], tick_s=15, **rules):
+    """As `decisions`, for jobs side by side. rests: what else reports of each, by name."""
+
+    def seen(name, at_s):
         main = [job(stage="main", **flow(at_s, throughput=1000))] if at_s <= LAST_S else []
         side = job(stage="side", **SIDE, **flow(at_s, throughput=50))
-        return tick(at_s, job(**counts(12)), side, *main, *rest(at_s), faults=faults(at_s))
+        parts = [job(**counts(12)), side, *main, *rests[name](at_s)]
+        return [(name, *row[1:]) for rows in parts for row in rows]
 
-    ticks = fold([seen(at_s) for at_s in range(0, until_s + 1, tick_s)], book(**RULES | rules))
-    return {int(decision.at_s): decision for (decision,) in ticks}
+    times_s = range(0, until_s + 1, tick_s)
+    ticks = [tick(at_s, *(seen(name, at_s) for name in rests), faults=faults(at_s)) for at_s in times_s]
+    named = RuleBook(by_workload=dict.fromkeys(rests, Rules(**RULES | rules)))
+    found = {name: {} for name in rests}
+    for decision in chain.from_iterable(fold(ticks, named)):
+        found[decision.workload][int(decision.at_s)] = decision
+    return found
 
 
 def stage(name, since_s, throughput):
@@ -54,24 +70,43 @@ REPLACED = {
 }
 
 
-@pytest.mark.parametrize("rest", REPLACED.values(), ids=REPLACED)
-def test_a_stage_that_replaces_it_is_sized_at_once(rest):
-    found = decisions(LAST_S + 1800, rest=rest)
+@cache
+def after_replacements():
+    return decisions_each(REPLACED, LAST_S + 1800)
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_a_stage_that_replaces_it_is_sized_at_once(case):
+    found = after_replacements()[case]
     assert found[LAST_S + 1800].required_workers < 8
     assert Bound.MISSING_METRICS not in {decision.bound for decision in found.values()}
 
 
-@pytest.mark.parametrize(
-    ("throughput", "backlog", "size"),
-    [(0, 0, 5), (0, 3, 5), (0, 30_000, 12), (50, 0, 12)],
-    ids=["idle", "markers of transactions", "stuck", "busy"],
-)
-def test_only_a_stage_with_load_blocks_when_it_ceases_to_report(throughput, backlog, size):
-    def second(at_s):
-        return [job(stage="second", **flow(at_s, throughput, backlog=backlog))] if at_s <= 330 else []
+SECOND = {  # throughput and backlog of a stage that ceases to report, and the size then
+    "idle": (0, 0, 5),
+    "markers of transactions": (0, 3, 5),
+    "stuck": (0, 30_000, 12),
+    "busy": (50, 0, 12),
+}
 
-    found = decisions(LAST_S, rest=second, worker_capacity_records_per_s=250.0, down_window_s=600.0)
-    assert found[LAST_S].required_workers == size
+
+@cache
+def after_a_second_stage():
+    """The last size of a job with each of SECOND."""
+
+    def second(throughput, backlog):
+        reported = partial(flow, throughput=throughput, backlog=backlog)
+        return lambda at_s: [job(stage="second", **reported(at_s))] if at_s <= 330 else []
+
+    rests = {name: second(throughput, backlog) for name, (throughput, backlog, _) in SECOND.items()}
+    found = decisions_each(rests, LAST_S, worker_capacity_records_per_s=250.0, down_window_s=600.0)
+    return {name: each[LAST_S].required_workers for name, each in found.items()}
+
+
+@pytest.mark.parametrize("case", SECOND)
+def test_only_a_stage_with_load_blocks_when_it_ceases_to_report(case):
+    *_, size = SECOND[case]
+    assert after_a_second_stage()[case] == size
 
 
 def test_the_block_ends_when_the_stage_reports_again():
