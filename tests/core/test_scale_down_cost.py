@@ -5,7 +5,23 @@ from math import e, nan
 
 import numpy as np
 import pytest
-from builders import EMPTY, Fluid, advance, book, closed, column, counts, flow, history, job, replay, rows, steady, tick
+from builders import (
+    EMPTY,
+    Fluid,
+    advance,
+    book,
+    closed,
+    closed_each,
+    column,
+    counts,
+    flow,
+    history,
+    job,
+    replay,
+    rows,
+    steady,
+    tick,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +31,8 @@ from adapter.core.decision_input import DAY_S
 from adapter.core.decisions import Bound, Reason
 from adapter.core.messages import sentence
 from adapter.core.record import decision_input_of
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.scale_down_cost import Bucket, CurrentSize, FewerWorkers, paying_workers
 from adapter.core.state import BUCKETS
 
@@ -194,19 +212,25 @@ def test_the_paying_size_does_not_depend_on_other_jobs(jobs):
 # --- in the fold
 
 
-def fallen(to, when_s=600.0, until_s=5400, workers=10, **rules):
-    """The decisions of 800/s that 10 workers carry, and of `to` from when_s on."""
-    load = Fluid(lambda at_s: 800.0 if at_s < when_s else to, workers=workers)
-    return closed(load, until_s, book(**HUNDRED | rules))
+def fallen(to, when_s=600.0, workers=10):
+    """A job of 800/s that 10 workers carry, and of `to` from when_s on."""
+    return Fluid(lambda at_s: 800.0 if at_s < when_s else to, workers=workers)
 
 
 def first_down(decided):
     return next((d.at_s for d in decided if d.reason in (Reason.DOWN, Reason.IDLE)), None)
 
 
+def first_downs(*cases, until_s=5400):
+    """When the first workers are removed from jobs. cases: the load to which each falls, and its rules."""
+    jobs = {f"shop/{number}": fallen(to) for number, (to, _) in enumerate(cases)}
+    named = {name: Rules(**HUNDRED | rules) for name, (_, rules) in zip(jobs, cases, strict=True)}
+    return [first_down(decided) for decided in closed_each(jobs, until_s, RuleBook(by_workload=named)).values()]
+
+
 @pytest.mark.simulation
 def test_a_scale_down_follows_a_deep_fall_soon_and_a_shallow_one_late():
-    deep, half, shallow, none = (first_down(fallen(load)) for load in (80.0, 400.0, 640.0, 720.0))
+    deep, half, shallow, none = first_downs(*((load, {}) for load in (80.0, 400.0, 640.0, 720.0)))
     assert 600 + 300 < deep < half < shallow < 600 + 3600
     assert none is None
 
@@ -220,7 +244,7 @@ def test_a_load_that_fluctuates_causes_no_scale_down():
 
 @pytest.mark.simulation
 def test_before_it_pays_the_sentence_says_so():
-    held = next(d for d in fallen(400.0) if d.at_s == 900)
+    held = closed(fallen(400.0), 900, book(**HUNDRED))[-1]
     assert (held.bound, held.wanted_workers, held.window_workers, held.required_workers) == (Bound.WINDOW, 5, 10, 10)
     assert sentence(held).endswith(
         "the policy wants 5 workers; not scaling down yet: the saving has not yet covered the cost of a rescale"
@@ -229,7 +253,7 @@ def test_before_it_pays_the_sentence_says_so():
 
 @pytest.mark.simulation
 def test_without_a_rescale_cost_the_whole_window_counts():
-    soon, late = (first_down(fallen(80.0, rescale_worth_s=worth_s)) for worth_s in (None, 0.0))
+    soon, late = first_downs(*((80.0, {"rescale_worth_s": worth_s}) for worth_s in (None, 0.0)))
     assert soon < 1500
     assert late >= 600 + 3600
 
@@ -262,14 +286,15 @@ def test_a_scale_down_in_steps_reaches_its_target():
 def test_unset_a_rescale_is_worth_six_pauses_and_less_of_long_ones():
     """At least a minute, at most five."""
     pauses_s = (5.0, 10.0, 20.0, 30.0, 72.0, 120.0, 150.0)
-    downs = [first_down(fallen(400.0, rescale_pause_s=pause_s)) for pause_s in pauses_s]
+    downs = first_downs(*((400.0, {"rescale_pause_s": pause_s}) for pause_s in pauses_s))
     assert downs[0] == downs[1] < downs[2] < downs[3] == downs[4] < downs[5] == downs[6]
 
 
 @pytest.mark.simulation
 def test_a_worth_beyond_a_tenth_of_the_window_is_not_cut():
     """Half of the work is saved: each 300 s more of worth take 600 s longer."""
-    downs = [first_down(fallen(400.0, until_s=10_000.0, rescale_worth_s=worth_s)) for worth_s in (300.0, 600.0, 3600.0)]
+    worths_s = (300.0, 600.0, 3600.0)
+    downs = first_downs(*((400.0, {"rescale_worth_s": worth_s}) for worth_s in worths_s), until_s=10_000.0)
     assert downs[1] - downs[0] == pytest.approx(600, abs=360)
     assert downs[2] - downs[0] == pytest.approx(6600, abs=720)
 
