@@ -1,12 +1,13 @@
 """Offsets that are committed in steps look like a backlog. It is no reason for more workers."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from math import nan
 
 import numpy as np
 import pytest
-from builders import JOB, Fluid, book, column, counts, history, job, tick
+from builders import JOB, Fluid, book, column, counts, history, history_each, job, tick
 
 from adapter.core.commit_steps import commit_age_s, waiting_records
 from adapter.core.decisions import Reason
@@ -92,16 +93,24 @@ def test_a_backlog_over_the_target_counts_however_far_apart_the_ticks_are():
     assert found[-1].required_workers > 10
 
 
-@pytest.mark.parametrize("interval_s", [15, 30, 45, 60])
-@pytest.mark.parametrize("grows", [0.0, 400.0])
-def test_without_a_count_of_the_input_the_committed_and_waiting_records_show_it(interval_s, grows):
+COUNTED = list(product((0.0, 400.0), (15, 30, 45, 60)))  # growth, interval_s
+
+
+@cache
+def without_a_count_of_the_input():
     """The backlog between two commits would otherwise count as growth, and double the input."""
 
-    def seen(at_s):
+    def seen(case, at_s):
+        grows, interval_s = case
         committed = INPUT * (at_s // interval_s * interval_s)
-        return job(**counts(), processed_records=committed, backlog_records=(INPUT + grows) * at_s - committed)
+        return {**counts(), "processed_records": committed, "backlog_records": (INPUT + grows) * at_s - committed}
 
-    decided = history([tick(at_s, seen(at_s)) for at_s in np.arange(0.0, 1200.0, 15.0)], book(policy="drain"))[-20:]
+    return history_each(COUNTED, seen, range(0, 1200, 15), lambda _: {"policy": "drain"})
+
+
+@pytest.mark.parametrize(("grows", "interval_s"), COUNTED)
+def test_without_a_count_of_the_input_the_committed_and_waiting_records_show_it(grows, interval_s):
+    decided = without_a_count_of_the_input()[grows, interval_s][-20:]
     assert [each.input_rate_records_per_s for each in decided] == pytest.approx([INPUT + grows] * 20)
 
 
@@ -355,18 +364,25 @@ def test_records_that_no_consumer_can_read_do_not_add_workers():
     assert (largest, running.workers) == (10, 6)
 
 
-@pytest.mark.parametrize("rate_window_s", [60.0, 120.0, 300.0])
-@pytest.mark.parametrize("interval_s", [5, 20, 30])
-def test_a_job_that_stops_is_stuck_soon_and_stays_so(interval_s, rate_window_s):
-    """At 1800 s. A sample that repeats the one before is no sign of a stop."""
+COMMITTED_EVERY_S = (5, 20, 30)
 
-    def sample(at_s):
-        passed_s = min(at_s - 15 if at_s == 1500 else at_s, 1800) // interval_s * interval_s
-        passed = INPUT * passed_s
+
+@cache
+def stopped(rate_window_s):
+    """The decisions on jobs that stop at 1800 s. A sample that repeats the one before is no sign of a stop."""
+
+    def seen(interval_s, at_s):
+        passed = INPUT * (min(at_s - 15 if at_s == 1500 else at_s, 1800) // interval_s * interval_s)
         load = {"processed_records": passed, "appended_records": INPUT * at_s}
-        return tick(at_s, job(**counts(10), **load, backlog_records=INPUT * at_s - passed))
+        return counts(10) | load | {"backlog_records": INPUT * at_s - passed}
 
-    found = history([sample(float(at_s)) for at_s in range(0, 2401, 15)], book(rate_window_s=rate_window_s))
+    return history_each(COMMITTED_EVERY_S, seen, range(0, 2401, 15), lambda _: {"rate_window_s": rate_window_s})
+
+
+@pytest.mark.parametrize("rate_window_s", [60.0, 120.0, 300.0])
+@pytest.mark.parametrize("interval_s", COMMITTED_EVERY_S)
+def test_a_job_that_stops_is_stuck_soon_and_stays_so(interval_s, rate_window_s):
+    found = stopped(rate_window_s)[interval_s]
     assert {d.reason for d in found if 300 <= d.at_s <= 1800} <= {Reason.HOLD, Reason.DOWN, Reason.NOT_ENACTED}
     assert {d.reason for d in found if d.at_s >= 2010} == {Reason.STUCK}
 
