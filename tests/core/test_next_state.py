@@ -2,11 +2,27 @@
 
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from builders import EMPTY, TICK_S, Fluid, advance, book, closed, counts, flow, history, job, last, rows, steady, tick
+from builders import (
+    EMPTY,
+    TICK_S,
+    Fluid,
+    advance,
+    book,
+    closed,
+    counts,
+    flow,
+    history,
+    history_each,
+    job,
+    last,
+    rows,
+    steady,
+    tick,
+)
 
 from adapter.core.decisions import Bound, Reason
 
@@ -431,54 +447,69 @@ def test_x_05_the_restarts_of_our_own_rescale_are_no_failures():
     assert restarting((500, 520, 560), {495: 2}).restarts == 0
 
 
-@pytest.mark.parametrize("lost", ["ready_workers", "workers"])
-@pytest.mark.parametrize("down_s", [45, 300])
-def test_failures_that_make_workers_unready_are_counted(lost, down_s):
+DOWN = list(product(("ready_workers", "workers"), (45, 300)))  # which count is lower, and how long
+
+
+@cache
+def while_down():
     """Flink counts the registered TaskManagers, and Kubernetes restarts a container after up to 5 min."""
 
-    def seen(at_s):
-        is_down = at_s >= 300 and at_s % 330 < down_s
-        less = {lost: 8.0} if is_down else {}
-        return tick(at_s, job(**counts() | less, **flow(at_s), restarts=float(at_s // 330)))
+    def seen(case, at_s):
+        lost, down_s = case
+        less = {lost: 8.0} if at_s >= 300 and at_s % 330 < down_s else {}
+        return counts() | less | flow(at_s) | {"restarts": float(at_s // 330)}
 
-    found = history([seen(at_s) for at_s in range(0, 2701, TICK_S)])
-    assert {d.reason for d in found if d.at_s >= 1500} == {Reason.FAILURES}
+    return history_each(DOWN, seen, range(0, 2701, TICK_S), lambda _: {})
+
+
+@pytest.mark.parametrize(("lost", "down_s"), DOWN)
+def test_failures_that_make_workers_unready_are_counted(lost, down_s):
+    assert {d.reason for d in while_down()[lost, down_s] if d.at_s >= 1500} == {Reason.FAILURES}
+
+
+def losing_signals(at_s, restarts, lost=0.0):
+    """The signals of a busy job of 100 workers."""
+    found = counts(100, ready_workers=100.0 - lost)
+    return {**found, **flow(at_s), "restarts": float(restarts), "utilization_ratio": 0.9}
 
 
 def losing(at_s, restarts, lost=0.0):
-    """A tick of a busy job of 100 workers."""
-    found = counts(100, ready_workers=100.0 - lost)
-    return tick(at_s, job(**found, **flow(at_s), restarts=float(restarts), utilization_ratio=0.9))
+    """A tick of it."""
+    return tick(at_s, job(**losing_signals(at_s, restarts, lost)))
 
 
 SPOT = {"lost": 1, "every_s": 390, "away_s": 60, "restarts_at_s": (0,)}
+LOST = {  # what is other than in SPOT -> the reason
+    "a node now and then": ({}, Reason.HOLD),
+    "the job restarts again when the worker is back": ({"restarts_at_s": (0, 60)}, Reason.HOLD),
+    "more than a tenth of the workers": ({"lost": 11}, Reason.FAILURES),
+    "a pod that crashes in a loop": ({"every_s": 75}, Reason.FAILURES),
+    "its restarts are seen late": ({"every_s": 75, "away_s": 30, "restarts_at_s": (30,)}, Reason.FAILURES),
+    "a pod that waits five minutes for its restart": ({"every_s": 315, "away_s": 300}, Reason.HOLD),
+    "all workers stay": ({"lost": 0}, Reason.FAILURES),
+}
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        pytest.param({}, Reason.HOLD, id="a node now and then"),
-        pytest.param({"restarts_at_s": (0, 60)}, Reason.HOLD, id="the job restarts again when the worker is back"),
-        pytest.param({"lost": 11}, Reason.FAILURES, id="more than a tenth of the workers"),
-        pytest.param({"every_s": 75}, Reason.FAILURES, id="a pod that crashes in a loop"),
-        pytest.param(
-            {"every_s": 75, "away_s": 30, "restarts_at_s": (30,)}, Reason.FAILURES, id="its restarts are seen late"
-        ),
-        pytest.param({"every_s": 315, "away_s": 300}, Reason.HOLD, id="a pod that waits five minutes for its restart"),
-        pytest.param({"lost": 0}, Reason.FAILURES, id="all workers stay"),
-    ],
-)
-def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(changes, reason):
-    spot = SPOT | changes
+@cache
+def after_losses():
+    """The last reason of each of LOST."""
 
-    def seen(at_s):
+    def seen(case, at_s):
+        spot = SPOT | LOST[case][0]
         turn, since_s = divmod(at_s - 600, spot["every_s"])
         is_lost = at_s >= 600 and since_s < spot["away_s"]
         restarts = sum(turn + (since_s >= each_s) for each_s in spot["restarts_at_s"]) if at_s >= 600 else 0
-        return losing(at_s, restarts, spot["lost"] * is_lost)
+        return losing_signals(at_s, restarts, spot["lost"] * is_lost)
 
-    found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)], book(max_workers=200, quanta="none"))
-    assert found[-1].reason == reason
+    rules = {"max_workers": 200, "quanta": "none"}
+    decided = history_each(LOST, seen, range(0, 2401, TICK_S), lambda _: rules)
+    return {case: each[-1].reason for case, each in decided.items()}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(case):
+    _, reason = LOST[case]
+    assert after_losses()[case] == reason
 
 
 def test_a_loop_of_crashes_that_begins_minutes_after_a_lost_node_closes_the_gate():

@@ -239,8 +239,10 @@ def test_following_an_unreachable_api_ends_with_the_fleet() -> None:
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("tick_s", [1, 5])
-@pytest.mark.parametrize("window_s", [15, 60])
+@pytest.mark.parametrize(
+    ("tick_s", "window_s"),
+    [(1, 15), (5, 60), *(pytest.param(*other, marks=pytest.mark.full) for other in ((1, 60), (5, 15)))],
+)
 def test_in_a_closed_loop_steady_needs_four_workers_at_every_tick(tick_s: int, window_s: int) -> None:
     rules = Rules(rate_window_s=window_s, settle_s=10, max_workers=12)
 
