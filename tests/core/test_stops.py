@@ -1,6 +1,8 @@
 """What a rescale costs, measured from the rescales of a job, in place of the settings."""
 
 from dataclasses import replace
+from functools import cache
+from itertools import zip_longest
 
 import numpy as np
 import pytest
@@ -16,31 +18,67 @@ CONFIGURED = {"rescale_pause_s": CONFIGURED_S}
 WARMING = {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "metric_delay_s": 0.0}
 
 
-def learned(*pauses_s, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, most=2, of="rescale_pause_s", **more):
-    """The setting that counts after rescales with these pauses, by turns one up and one down.
+def rescaled(pauses_s, *, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, **more):
+    """The samples of a job at each tick, while it rescales with these pauses, by turns one up and one down.
 
-    more: change, which is called with the job and the second at every tick, and rules.
+    more: most, the workers that scale-ups add before a scale-down removes them, and change, which is called with the
+    job and the second at every tick.
     """
-    change, rules = more.pop("change", lambda running, second: None), more
-    named = book(**{"policy": "drain"} | CONFIGURED | rules)
-    running, state = Fluid(load), EMPTY
+    running, most, change = Fluid(load), more.get("most", 2), more.get("change", lambda running, second: None)
     for number, pause_s in enumerate(pauses_s):
         for second in range(0, LEFT_S + int(pause_s), TICK_S):
-            state, decisions = advance(state, tick(running.at_s, rows(running)), named)
+            yield rows(running)
             if second == 120:
                 running.pause_s, running.warm_up_s = pause_s, warm_s if pause_s else 0.0
                 running.scale(10 + number % most + 1)
             change(running, second)
             running.run()
     for _ in range(LEFT_S // TICK_S):
-        state, decisions = advance(state, tick(running.at_s, rows(running)), named)
+        yield rows(running)
         running.run()
-    return decisions.record[f"rules.{of}"][0]
 
 
-@pytest.mark.parametrize("pause_s", [20.0, 57.0, 130.0])
+SIMULATED = {"pauses_s", "load", "rows", "warm_s", "most", "change"}
+
+
+def learned_each(cases):
+    """The settings that count in the end in jobs side by side. cases: by name, the arguments of `rescaled`, and rules.
+
+    A job that ends earlier than another has no samples from then on.
+    """
+    jobs = [rescaled(**{name: case[name] for name in SIMULATED & case.keys()}) for case in cases.values()]
+    rules = [{name: case[name] for name in case.keys() - SIMULATED} for case in cases.values()]
+    named = {name: Rules(**{"policy": "drain"} | CONFIGURED | own) for name, own in zip(cases, rules, strict=True)}
+    state, last = EMPTY, {}
+    for number, seen in enumerate(zip_longest(*jobs, fillvalue=())):
+        of_each = [[(name, *row[1:]) for row in rows] for name, rows in zip(cases, seen, strict=True)]
+        state, decisions = advance(state, tick(float(number * TICK_S), *of_each), RuleBook(by_workload=named))
+        last |= {name: decisions for name, rows in zip(cases, seen, strict=True) if rows}
+    return {name: settings(decisions, name) for name, decisions in last.items()}
+
+
+def settings(decisions, workload):
+    """The rules of a workload in a record."""
+    place = decisions.text["workload"].index(workload)
+    return {name.removeprefix("rules."): column[place] for name, column in decisions.record.items()}
+
+
+def learned(*pauses_s, of="rescale_pause_s", **more):
+    """The setting that counts after rescales with these pauses. more: as of learned_each."""
+    return learned_each({JOB: {"pauses_s": pauses_s, **more}})[JOB][of]
+
+
+PAUSES_S = (20.0, 57.0, 130.0)
+
+
+@cache
+def after_three_rescales():
+    return learned_each({str(pause_s): {"pauses_s": [pause_s] * 3} for pause_s in PAUSES_S})
+
+
+@pytest.mark.parametrize("pause_s", PAUSES_S)
 def test_three_rescales_replace_the_setting(pause_s):
-    assert learned(*[pause_s] * 3) == pytest.approx(pause_s, abs=TICK_S / 2)
+    assert after_three_rescales()[str(pause_s)]["rescale_pause_s"] == pytest.approx(pause_s, abs=TICK_S / 2)
 
 
 def test_a_rescale_of_a_job_that_catches_up_shows_the_whole_pause():
@@ -84,19 +122,24 @@ def backlog_of_an_hour(at_s):
     return 60_000.0 if at_s < 60 else 500.0
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        pytest.param({"load": backlog_of_an_hour, "change": slow_sink}, id="a slow sink"),
-        pytest.param(
-            {"load": lambda at_s: 200.0 if at_s % LEFT_S >= 250 else 900.0, "rows": unreadable},
-            id="less input and records that no consumer can read",
-        ),
-    ],
-)
+LESS = {
+    "a slow sink": {"load": backlog_of_an_hour, "change": slow_sink},
+    "less input and records that no consumer can read": {
+        "load": lambda at_s: 200.0 if at_s % LEFT_S >= 250 else 900.0,
+        "rows": unreadable,
+    },
+}
+
+
+@cache
+def while_less_is_processed():
+    return learned_each({name: {"pauses_s": [0.0] * 3, **case} for name, case in LESS.items()})
+
+
+@pytest.mark.parametrize("case", LESS)
 @pytest.mark.parametrize("of", ["rescale_pause_s", "metric_delay_s"])
-def test_a_job_with_a_backlog_that_processes_less_for_another_reason_does_not_stop(given, of):
-    assert learned(0.0, 0.0, 0.0, of=of, **given) == 0.0
+def test_a_job_with_a_backlog_that_processes_less_for_another_reason_does_not_stop(case, of):
+    assert while_less_is_processed()[case][of] == 0.0
 
 
 def test_old_rescales_are_forgotten():
@@ -115,17 +158,28 @@ def late(delay_s):
     return rows
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 60.0, 120.0])
-def test_the_delay_of_the_samples_is_measured_by_the_pause(delay_s):
+DELAYS_S, WARM_UPS_S = (0.0, 60.0, 120.0), (0.0, 90.0, 180.0)
+
+
+@cache
+def with_delays():
     # The first rescale comes before the samples rise steadily.
-    found = learned(*[57.0] * 4, rows=late(delay_s), of="metric_delay_s")
-    assert found == pytest.approx(delay_s, abs=TICK_S)
+    return learned_each({str(delay_s): {"pauses_s": [57.0] * 4, "rows": late(delay_s)} for delay_s in DELAYS_S})
 
 
-@pytest.mark.parametrize("warm_up_s", [0.0, 90.0, 180.0])
+@pytest.mark.parametrize("delay_s", DELAYS_S)
+def test_the_delay_of_the_samples_is_measured_by_the_pause(delay_s):
+    assert with_delays()[str(delay_s)]["metric_delay_s"] == pytest.approx(delay_s, abs=TICK_S)
+
+
+@cache
+def with_warm_ups():
+    return learned_each({str(warm_s): {"pauses_s": [57.0] * 3, "warm_s": warm_s} for warm_s in WARM_UPS_S})
+
+
+@pytest.mark.parametrize("warm_up_s", WARM_UPS_S)
 def test_the_time_until_the_throughput_rises_no_more_is_measured(warm_up_s):
-    found = learned(*[57.0] * 3, warm_s=warm_up_s, of="warm_up_s")
-    assert found == pytest.approx(warm_up_s, abs=2 * TICK_S)
+    assert with_warm_ups()[str(warm_up_s)]["warm_up_s"] == pytest.approx(warm_up_s, abs=2 * TICK_S)
 
 
 def test_a_rescale_whose_backlog_ends_early_does_not_shorten_the_warm_up():
@@ -162,12 +216,16 @@ def test_a_warm_up_that_another_change_cuts_off_is_unknown():
     assert learned(*[57.0] * 5, **given) == UNTIL_MEASURED["warm_up_s"]
 
 
+@cache
+def while_it_grows():
+    """Of a job that is behind and grows all the time, so that its throughput rises with each rescale."""
+    growing = {"load": lambda at_s: 3000.0, "rows": late(60.0), "warm_s": 180.0, "most": 9}
+    return learned_each({JOB: {"pauses_s": [57.0] * 4 + [0.0] * 2, **growing}})[JOB]
+
+
 @pytest.mark.parametrize(("of", "value"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
 def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
-    """The job is behind and grows all the time, so that its throughput rises with each rescale."""
-    pauses_s = [57.0, 57.0, 57.0, 57.0, 0.0, 0.0]
-    found = learned(*pauses_s, load=lambda at_s: 3000.0, rows=late(60.0), warm_s=180.0, most=9, of=of)
-    assert found == pytest.approx(value, abs=2 * TICK_S)
+    assert while_it_grows()[of] == pytest.approx(value, abs=2 * TICK_S)
 
 
 def requested(*sizes):
@@ -182,19 +240,30 @@ def requested(*sizes):
     return change
 
 
+SIZES = {
+    "one scale-up": (9, 12),
+    "several": (9, 12, 14, 16, 18),
+    "scale-downs after it": (9, 20, 19, 18, 17, 16, 15),
+}
+
+
+@cache
+def after_requests():
+    """After rescales without a pause, and with one, to each of SIZES."""
+    return learned_each(
+        {
+            f"{name}, {pause_s}": {"pauses_s": [pause_s] * len(sizes), "change": requested(*sizes)}
+            for name, sizes in SIZES.items()
+            for pause_s in (0.0, 57.0)
+        }
+    )
+
+
 @pytest.mark.parametrize("pause_s", [0.0, 57.0])
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        pytest.param([9, 12], id="one scale-up"),
-        pytest.param([9, 12, 14, 16, 18], id="several"),
-        pytest.param([9, 20, 19, 18, 17, 16, 15], id="scale-downs after it"),
-    ],
-)
+@pytest.mark.parametrize("sizes", SIZES)
 def test_the_time_until_new_workers_are_ready_is_measured(pause_s, sizes):
     """The first rescale comes before the samples rise steadily, and is not measured."""
-    found = learned(*[pause_s] * len(sizes), change=requested(*sizes), of="worker_start_s")
-    assert found == pytest.approx(45.0, abs=TICK_S)
+    assert after_requests()[f"{sizes}, {pause_s}"]["worker_start_s"] == pytest.approx(45.0, abs=TICK_S)
 
 
 READY = {  # workers of which 13 were requested at 0 s, from some times on
@@ -231,33 +300,56 @@ def test_workers_that_never_become_ready_show_no_start():
     assert learned(*[57.0] * 4, rows=rows, of="worker_start_s") == UNTIL_MEASURED["worker_start_s"]
 
 
-@pytest.mark.parametrize(
-    ("pause_s", "rules", "target_s"),
-    [
-        pytest.param(20.0, {}, 60.0, id="a short backlog"),
-        pytest.param(57.0, {}, 57.0 + 180.0 / 4, id="a longer one"),
-        pytest.param(57.0, {"replay_s": 60.0}, 57.0 + 180.0 / 4 + 30.0, id="with a replay"),
-        pytest.param(57.0, {"metric_delay_s": 30.0}, 57.0 + 180.0 / 4 - 30.0, id="late metrics"),
-        pytest.param(57.0, {"metric_delay_s": 120.0}, 60.0, id="very late metrics"),
-        pytest.param(200.0, {}, 180.0, id="at most three minutes"),
-        pytest.param(57.0, {"late_minute_price": 1.0}, 60.0, id="a price of minutes over the target"),
-        pytest.param(57.0, {"policy": "beam-flink"}, 60.0, id="a policy that does not weigh a rescale"),
-    ],
-)
-def test_an_unset_target_is_the_backlog_that_a_rescale_makes_if_that_is_longer(pause_s, rules, target_s):
-    found = learned(*[pause_s] * 3, of="backlog_time_target_s", **{"warm_up_s": 180.0, "metric_delay_s": 0.0} | rules)
-    assert found == pytest.approx(target_s, abs=TICK_S / 2)
+TARGETS = {  # the pause, rules -> the target
+    "a short backlog": (20.0, {}, 60.0),
+    "a longer one": (57.0, {}, 57.0 + 180.0 / 4),
+    "with a replay": (57.0, {"replay_s": 60.0}, 57.0 + 180.0 / 4 + 30.0),
+    "late metrics": (57.0, {"metric_delay_s": 30.0}, 57.0 + 180.0 / 4 - 30.0),
+    "very late metrics": (57.0, {"metric_delay_s": 120.0}, 60.0),
+    "at most three minutes": (200.0, {}, 180.0),
+    "a price of minutes over the target": (57.0, {"late_minute_price": 1.0}, 60.0),
+    "a policy that does not weigh a rescale": (57.0, {"policy": "beam-flink"}, 60.0),
+}
+
+
+@cache
+def with_targets():
+    warm = {"warm_up_s": 180.0, "metric_delay_s": 0.0}
+    return learned_each(
+        {name: {"pauses_s": [pause_s] * 3, **warm | rules} for name, (pause_s, rules, _) in TARGETS.items()}
+    )
+
+
+@pytest.mark.parametrize("case", TARGETS)
+def test_an_unset_target_is_the_backlog_that_a_rescale_makes_if_that_is_longer(case):
+    *_, target_s = TARGETS[case]
+    assert with_targets()[case]["backlog_time_target_s"] == pytest.approx(target_s, abs=TICK_S / 2)
+
+
+@cache
+def with_a_cost_of(value_s):
+    """Of jobs with one of UNTIL_MEASURED set, to its default if value_s is None."""
+    return learned_each(
+        {
+            of: {
+                "pauses_s": [57.0] * 3,
+                "rows": late(60.0),
+                "warm_s": 180.0,
+                of: default_s if value_s is None else value_s,
+            }
+            for of, default_s in UNTIL_MEASURED.items()
+        }
+    )
 
 
 @pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_cost_that_is_set_stays(of):
-    assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **{of: 200.0}) == 200.0
+    assert with_a_cost_of(200.0)[of][of] == 200.0
 
 
 @pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_value_that_is_used_until_it_is_measured_stays_if_it_is_set(of):
-    set_to = {of: UNTIL_MEASURED[of]}
-    assert learned(*[57.0] * 3, rows=late(60.0), warm_s=180.0, of=of, **set_to) == UNTIL_MEASURED[of]
+    assert with_a_cost_of(None)[of][of] == UNTIL_MEASURED[of]
 
 
 @pytest.mark.parametrize("of", ["warm_up_s", "metric_delay_s"])
@@ -276,20 +368,26 @@ NO_PAUSE = pytest.approx(UNTIL_MEASURED["metric_delay_s"])
 SHOWN = pytest.approx(180.0, abs=TICK_S)
 
 
-@pytest.mark.parametrize(
-    ("pauses_s", "delay_s"),
-    [
-        pytest.param([0.0, 0.0, 0.0, 57.0], NO_PAUSE, id="one odd stop at the end"),
-        pytest.param([0.0, 57.0, 0.0, 0.0], NO_PAUSE, id="one odd stop at the beginning"),
-        pytest.param([0.0, 57.0, 0.0, 57.0, 0.0, 0.0], NO_PAUSE, id="two of five"),
-        pytest.param([0.0, 57.0, 0.0], SHOWN, id="one of two"),
-        pytest.param([0.0, 0.0, 57.0, 0.0, 57.0], SHOWN, id="two of four"),
-        pytest.param([0.0, 0.0, 0.0, 57.0, 57.0, 57.0], SHOWN, id="three of five"),
-    ],
-)
-def test_a_delay_does_not_count_while_most_rescales_show_no_pause(pauses_s, delay_s):
+ODD_STOPS = {  # pauses -> the delay
+    "one odd stop at the end": ([0.0, 0.0, 0.0, 57.0], NO_PAUSE),
+    "one odd stop at the beginning": ([0.0, 57.0, 0.0, 0.0], NO_PAUSE),
+    "two of five": ([0.0, 57.0, 0.0, 57.0, 0.0, 0.0], NO_PAUSE),
+    "one of two": ([0.0, 57.0, 0.0], SHOWN),
+    "two of four": ([0.0, 0.0, 57.0, 0.0, 57.0], SHOWN),
+    "three of five": ([0.0, 0.0, 0.0, 57.0, 57.0, 57.0], SHOWN),
+}
+
+
+@cache
+def after_odd_stops():
+    return learned_each({name: {"pauses_s": each, "rows": late(180.0)} for name, (each, _) in ODD_STOPS.items()})
+
+
+@pytest.mark.parametrize("case", ODD_STOPS)
+def test_a_delay_does_not_count_while_most_rescales_show_no_pause(case):
     """The first rescale comes before the samples rise steadily, and is not measured."""
-    assert learned(*pauses_s, rows=late(180.0), of="metric_delay_s") == delay_s
+    _, delay_s = ODD_STOPS[case]
+    assert after_odd_stops()[case]["metric_delay_s"] == delay_s
 
 
 def test_a_delay_that_three_rescales_have_shown_stays_while_most_show_no_pause():
@@ -474,7 +572,15 @@ def test_a_counter_that_is_committed_rarely_is_not_measured():
     assert learned(57.0, 57.0, 57.0, rows=rows) == CONFIGURED_S
 
 
-@pytest.mark.parametrize("policy", [name for name in POLICIES if name not in ("drain", "segments")])
+PUBLISHED = [name for name in POLICIES if name not in ("drain", "segments")]
+
+
+@cache
+def of_published():
+    return learned_each({policy: {"pauses_s": [57.0] * 3, "policy": policy} for policy in PUBLISHED})
+
+
+@pytest.mark.parametrize("policy", PUBLISHED)
 @pytest.mark.parametrize("of", CONFIGURED)
 def test_a_published_policy_keeps_its_settings(policy, of):
-    assert learned(57.0, 57.0, 57.0, policy=policy, of=of) == CONFIGURED[of]
+    assert of_published()[policy][of] == CONFIGURED[of]
