@@ -12,7 +12,13 @@ from bench.played_plan import LATE, LATE_PCT
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("prices_s", [(PRICES_S[0], PRICES_S[-1]), pytest.param(PRICES_S, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "prices_s",
+    [
+        pytest.param((PRICES_S[0], PRICES_S[-1]), id="two prices"),
+        pytest.param(PRICES_S, id="all prices", marks=pytest.mark.full),
+    ],
+)
 def test_plans_keep_the_limit_that_the_oracle_exceeds(prices_s: tuple[float, ...]) -> None:
     at_s = np.arange(0, 3 * 3600, 60.0)
     trace = Trace(name="hills", step_s=60.0, rate=1000 * (3 + 2 * np.sin(at_s / 900)))

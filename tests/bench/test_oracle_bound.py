@@ -21,24 +21,24 @@ BEGINS_H = {"dsp_ads_18h_1s": 2, "ms_mongo_01": 30, "crane_02_onoff1m": 12, "nab
 PROFILE_NAMES = ("consumer-group", "flink-operator", "pause-0-0")
 POLICIES = ("static-peak", "hpa-cpu-70", "keda-30s", "flink-fast", "dataflow-docs", "ds2-1.2", "drain")
 PRICES_S = (0.0, 180.0, 600.0)
-HOURS, SLOT_STEPS = 2, 12
+SLOT_STEPS = 12
 
 
-def window(trace: str, profile: str) -> Array:
+def window(trace: str, profile: str, hours: int) -> Array:
     """Some hours of a trace, as the profile's job gets it."""
     recorded = read(TRACES / f"{trace}.csv")
     rate = resample(recorded) * normalisation_ratio(recorded, PROFILES[profile])
     begin = round(BEGINS_H[trace] * 3600 / STEP_S)
-    return rate[begin : begin + round(HOURS * 3600 / STEP_S)]
+    return rate[begin : begin + round(hours * 3600 / STEP_S)]
 
 
-def most_records(world: World, job: int) -> Array:
+def most_records(world: World, job: int, hours: int) -> Array:
     """An upper bound of what 1, 2, ... workers of a job process in each minute, shape (minutes, max_workers).
 
     Without pauses, faults and warm-up; every record finds a worker with time for it; noise as it occurs.
     """
     profile = world.profiles[job]
-    speed = np.stack([world.speed(60.0 * minute)[job] for minute in range(HOURS * 60)])[:, : profile.max_workers]
+    speed = np.stack([world.speed(60.0 * minute)[job] for minute in range(hours * 60)])[:, : profile.max_workers]
     scaling = np.arange(1.0, profile.max_workers + 1) ** (profile.scaling_exponent - 1)
     return np.cumsum(speed, axis=1) * profile.worker_capacity_records_per_s * scaling * 60.0
 
@@ -46,10 +46,16 @@ def most_records(world: World, job: int) -> Array:
 KEYS = [(trace, profile) for trace in BEGINS_H for profile in PROFILE_NAMES]
 
 
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.full)])
+def hours(request: pytest.FixtureRequest) -> int:
+    """Of each trace."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def cases() -> list[SimulatedJob]:
+def cases(hours: int) -> list[SimulatedJob]:
     """Every policy on every trace and profile."""
-    rates = {key: window(*key) for key in KEYS}
+    rates = {key: window(*key, hours) for key in KEYS}
     return [SimulatedJob(rates[key], 0, policy, PROFILES[key[1]], 1) for key in KEYS for policy in POLICIES]
 
 
@@ -61,13 +67,13 @@ def found(cases: list[SimulatedJob]) -> dict[tuple[str, str], dict[str, Array]]:
 
 
 @pytest.fixture(scope="module")
-def tasks(cases: list[SimulatedJob]) -> dict[tuple[str, str], SizingTask]:
+def tasks(cases: list[SimulatedJob], hours: int) -> dict[tuple[str, str], SizingTask]:
     """What the oracle has to do: the same arrivals, and the most that the same workers can do in each minute."""
     world = World(cases)
     return {
         key: SizingTask(
             arrival_records=cases[job].rate_records_per_s.reshape(-1, SLOT_STEPS).sum(axis=1) * STEP_S,
-            capacity_records=most_records(world, job),
+            capacity_records=most_records(world, job, hours),
         )
         for key, job in zip(KEYS, range(0, len(cases), len(POLICIES)), strict=True)
     }
