@@ -90,21 +90,35 @@ def test_two_rescales_do_not_replace_the_setting():
     assert learned(57.0, 57.0) == CONFIGURED_S
 
 
+@cache
+def before_an_event():
+    """After two and three rescales. The event begins 650 s after the last tick."""
+
+    def case(rescales):
+        last_s = rescales * (LEFT_S + 300) + LEFT_S
+        event = Event(begin_s=last_s + 650, end_s=last_s + 900, times=1.5)
+        return {"pauses_s": [300.0] * rescales, "warm_up_s": 400.0, "expected": (event,)}
+
+    return learned_each({str(rescales): case(rescales) for rescales in (2, 3)})
+
+
 @pytest.mark.parametrize(("rescales", "expecting"), [(2, 0.0), (3, 1.0)])
 def test_an_expected_event_counts_as_early_as_a_measured_pause_requires(rescales, expecting):
-    """The event begins 650 s after the last tick, within the pause of 300 s and the warm-up of 400 s."""
-    last_s = rescales * (LEFT_S + 300) + LEFT_S
-    event = Event(begin_s=last_s + 650, end_s=last_s + 900, times=1.5)
-    found = learned(*[300.0] * rescales, of="expecting", warm_up_s=400.0, expected=(event,))
-    assert found == expecting
+    """The event begins within the pause of 300 s and the warm-up of 400 s."""
+    assert before_an_event()[str(rescales)]["expecting"] == expecting
 
 
 def test_one_odd_rescale_changes_nothing():
     assert learned(57.0, 57.0, 57.0, 600.0) == pytest.approx(57.0, abs=TICK_S / 2)
 
 
+@cache
+def without_a_pause():
+    return learned_each({JOB: {"pauses_s": [0.0] * 3}})[JOB]
+
+
 def test_a_job_without_a_pause_needs_none():
-    assert learned(0.0, 0.0, 0.0) == 0.0
+    assert without_a_pause()["rescale_pause_s"] == 0.0
 
 
 def unreadable(running):
@@ -200,9 +214,15 @@ def scale_again(running, second):
         running.scale(2 * running.workers)
 
 
+@cache
+def while_it_rises():
+    full = {"pauses_s": [57.0] * 3, "load": lambda at_s: 3000.0}
+    return learned_each({change.__name__: {"change": change, **full} for change in (vary, scale_again)})
+
+
 @pytest.mark.parametrize("change", [vary, scale_again])
 def test_a_throughput_that_rises_for_another_reason_is_no_warm_up(change):
-    assert learned(*[57.0] * 3, load=lambda at_s: 3000.0, of="warm_up_s", change=change) <= 2 * TICK_S
+    assert while_it_rises()[change.__name__]["warm_up_s"] <= 2 * TICK_S
 
 
 def test_a_warm_up_that_another_change_cuts_off_is_unknown():
@@ -354,7 +374,7 @@ def test_a_value_that_is_used_until_it_is_measured_stays_if_it_is_set(of):
 
 @pytest.mark.parametrize("of", ["warm_up_s", "metric_delay_s"])
 def test_a_job_without_a_pause_keeps_the_settings_that_a_pause_shows(of):
-    assert learned(0.0, 0.0, 0.0, of=of) == UNTIL_MEASURED[of]
+    assert without_a_pause()[of] == UNTIL_MEASURED[of]
 
 
 def test_one_rescale_shows_the_delay_but_no_warm_up():
@@ -553,10 +573,16 @@ def restarted(running):
     return replace(running, processed=running.processed - before, appended=running.appended - before).rows()
 
 
+@cache
+def silent_while_down():
+    restarted.before = 0.0
+    return learned_each({rows.__name__: {"pauses_s": [57.0] * 3, "rows": rows} for rows in (silent, restarted)})
+
+
 @pytest.mark.parametrize("rows", [silent, restarted])
 def test_a_job_that_is_silent_while_it_is_down_is_measured(rows):
-    restarted.before = 0.0
-    assert learned(57.0, 57.0, 57.0, rows=rows) == pytest.approx(57.0, abs=TICK_S)
+    found = silent_while_down()[rows.__name__]["rescale_pause_s"]
+    assert found == pytest.approx(57.0, abs=TICK_S)
 
 
 def test_less_input_is_no_stop():
