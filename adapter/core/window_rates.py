@@ -187,7 +187,8 @@ def _still_rises(fast: Fast) -> Mask:
     A counter that is committed rarely does not rise at each point.
     """
     rose_s = np.where(np.diff(fast.processed, axis=0) > 0, fast.at_s[1:, None], np.nan)
-    last_s = np.fmax.accumulate(np.vstack([np.full_like(fast.processed[:1], fast.at_s[0]), rose_s]), axis=0)
+    first_s = np.fmin.reduce(np.where(np.isfinite(fast.processed), fast.at_s[:, None], np.nan), axis=0)
+    last_s = np.fmax.accumulate(np.vstack([first_s, rose_s]), axis=0)
     longest_s = np.fmax.reduce(rose_s - last_s[:-1], axis=0, initial=np.nan)
     stopped = fast.at_s[-1] - last_s[-1] > 2 * longest_s
     stopped |= is_stalled(fast.processed, np.ones(fast.processed.shape, dtype=bool))

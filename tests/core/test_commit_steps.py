@@ -364,25 +364,24 @@ def test_records_that_no_consumer_can_read_do_not_add_workers():
     assert (largest, running.workers) == (10, 6)
 
 
-COMMITTED_EVERY_S = (5, 20, 30)
+STOPPED = list(product((5, 20, 30), (60.0, 120.0, 300.0)))
 
 
 @cache
-def stopped(rate_window_s):
+def stopped():
     """The decisions on jobs that stop at 1800 s. A sample that repeats the one before is no sign of a stop."""
 
-    def seen(interval_s, at_s):
-        passed = INPUT * (min(at_s - 15 if at_s == 1500 else at_s, 1800) // interval_s * interval_s)
+    def seen(case, at_s):
+        passed = INPUT * (min(at_s - 15 if at_s == 1500 else at_s, 1800) // case[0] * case[0])
         load = {"processed_records": passed, "appended_records": INPUT * at_s}
         return counts(10) | load | {"backlog_records": INPUT * at_s - passed}
 
-    return history_each(COMMITTED_EVERY_S, seen, range(0, 2401, 15), lambda _: {"rate_window_s": rate_window_s})
+    return history_each(STOPPED, seen, range(0, 2401, 15), lambda case: {"rate_window_s": case[1]})
 
 
-@pytest.mark.parametrize("rate_window_s", [60.0, 120.0, 300.0])
-@pytest.mark.parametrize("interval_s", COMMITTED_EVERY_S)
-def test_a_job_that_stops_is_stuck_soon_and_stays_so(interval_s, rate_window_s):
-    found = stopped(rate_window_s)[interval_s]
+@pytest.mark.parametrize("case", STOPPED)
+def test_a_job_that_stops_is_stuck_soon_and_stays_so_beside_jobs_with_longer_windows(case):
+    found = stopped()[case]
     assert {d.reason for d in found if 300 <= d.at_s <= 1800} <= {Reason.HOLD, Reason.DOWN, Reason.NOT_ENACTED}
     assert {d.reason for d in found if d.at_s >= 2010} == {Reason.STUCK}
 
