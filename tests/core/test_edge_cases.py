@@ -72,6 +72,17 @@ def test_a_group_that_waits_for_the_end_of_a_transaction_keeps_its_workers():
     assert "7 would be enough; no scale-down while nothing is processed" in sentence(decided[-1])
 
 
+@pytest.mark.parametrize(("left", "shrinks"), [(0.5, True), (5, False)], ids=["as of markers", "of records"])
+def test_a_job_with_hardly_any_input_shrinks_although_nothing_is_processed(left, shrinks):
+    """left: the input after 450 s, records/s, which is neither processed nor waits."""
+    ticks = []
+    for at_s in range(0, 3601, 30):
+        busy, done = (0.5, 1000 * at_s) if at_s <= 450 else (0.0, 450_000)
+        load = {"appended_records": done + left * max(at_s - 450, 0), "processed_records": done, "backlog_records": 0}
+        ticks.append(tick(at_s, job(**counts(10), **load, utilization_ratio=busy)))
+    assert (history(ticks, book(policy="drain"))[-1].required_workers < 10) == shrinks
+
+
 def test_an_idle_job_goes_to_the_minimum_after_the_scale_down_window():
     """T=0, L=0, input 0."""
     stops = Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12)

@@ -670,6 +670,12 @@ RIGHT = "the pipeline may not read the replicas of {}; add {} to rbac.extraScale
             id="another kind of scale target",
         ),
         pytest.param(
+            with_spec(scaleTargetRef=FLINK),
+            "rbac: {extraRules: [{apiGroups: 5}]}",
+            [RIGHT.format("FlinkDeployment shop/orders", "flink.apache.org/flinkdeployments")],
+            id="a rule that helm refuses",
+        ),
+        pytest.param(
             with_spec(scaleTargetRef=FLINK | {"apiVersion": "example.com/v1", "kind": "Job"}),
             "{}",
             [RIGHT.format("Job shop/orders", "example.com/jobs")],
