@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args
 
+from kubernetes.utils.quantity import parse_quantity
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -14,7 +15,7 @@ from adapter.config.number_hints import number_hint
 from adapter.errors import ConfigError
 from adapter.sources.autoscalers import selected_workload
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII)
+_QUANTITY = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
 
 
 def canonical(quantity: object) -> object:
@@ -22,20 +23,15 @@ def canonical(quantity: object) -> object:
     if isinstance(quantity, bool) or not isinstance(quantity, str | int | float):
         return quantity
     text = str(quantity)
-    try:
-        number = Decimal(text.removesuffix("m")) / (1000 if text.endswith("m") else 1)
-    except InvalidOperation:  # such as 1k
-        return text
-    return "1" if number == 1 else text
+    return "1" if _number(text) == 1 else text
 
 
 def _number(quantity: str) -> Decimal:
-    """Its number without the suffix, which has no influence on the sign."""
-    given = _QUANTITY.fullmatch(quantity)
-    if given is None:
+    if not _QUANTITY.fullmatch(quantity):
         fix = number_hint(quantity, "_ratio", bool)
         raise refusal(f"expected a quantity such as 1, 500m or 0.1, got {value_text(quantity)}{fix}")
-    return Decimal(given[1])
+    number: Decimal = parse_quantity(quantity)  # type: ignore[no-untyped-call]  # theirs
+    return number
 
 
 def _not_negative(quantity: str) -> str:

@@ -96,7 +96,7 @@ def test_valid_hpas_are_counted_and_workloads_without_one_are_named(tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize("value", ["1", 1, 1.0, "1.000", "1000m"])
+@pytest.mark.parametrize("value", ["1", 1, 1.0, "1.000", "1000m", "1000000u", ".001k", "1e0"])
 def test_the_target_is_compared_as_the_api_server_writes_it(tmp_path: Path, value: object) -> None:
     assert check([file_of(tmp_path, hpa(value=value))], KNOWN).startswith("1 HPA without a fault")
 
@@ -330,6 +330,9 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
                 ("0.0m", "expected more than 0, got '0.0m'"),
                 ("-1", "expected more than 0, got '-1'"),
                 ("many", "expected a quantity such as 1, 500m or 0.1, got 'many'"),
+                ("1 ", "expected a quantity such as 1, 500m or 0.1, got '1 '"),
+                ("1_000m", "expected a quantity such as 1, 500m or 0.1, got '1_000m'"),
+                ("\u0661", "expected a quantity such as 1, 500m or 0.1, got '\u0661'"),
             ]
         ),
         pytest.param(
