@@ -42,14 +42,17 @@ class ChartValues:
         created = value_at(self.values, ("apiService", api, "create"))
         return _SERVED[api] if created is None else created is True
 
-    def may_scale(self, group: str) -> bool:
-        """Whether the pipeline may read the replicas of objects of an API group; true if other roles may allow it."""
-        return value_at(self.values, ("rbac", "create")) is False or not {group, "*"}.isdisjoint(self._groups())
+    def may_scale(self, group: str, kind: str) -> bool:
+        """Whether the pipeline may read the replicas of objects of a kind; true if other roles may allow it."""
+        return value_at(self.values, ("rbac", "create")) is False or not {group, "*"}.isdisjoint(self._groups(kind))
 
-    def _groups(self) -> Iterator[str]:
+    def _groups(self, kind: str) -> Iterator[str]:
+        """The API groups in which the pipeline may read the replicas of this kind."""
         yield "apps"
-        for target in self._rbac("extraScaleTargets"):
-            yield str(target).partition("/")[0]
+        stem = kind.lower()[:-2]  # a plural may change the last letters, as vertices of Vertex
+        for group, _, resource in (str(target).partition("/") for target in self._rbac("extraScaleTargets")):
+            if not resource or resource.startswith(stem):
+                yield group
         for rule in self._rbac("extraRules"):
             groups = value_at(rule, ("apiGroups",))
             yield from map(str, groups if isinstance(groups, list) else ())

@@ -20,7 +20,7 @@ def release_hints(own: Autoscaler, metrics: Collection[Json], values: ChartValue
         text = f"a metric of type {_APIS[api]} needs apiService.{api}.create: true in the values of the chart"
         yield f"{text}; set it{other}"
     group, _, _ = own.target.api_version.rpartition("/")
-    if group and not values.may_scale(group):
+    if group and not values.may_scale(group, own.target.kind):
         text = f"the pipeline may not read the replicas of {own.target}"
         yield f"{text}; add {group}/{_resource(own.target.kind)} to rbac.extraScaleTargets of the values"
 

@@ -674,6 +674,18 @@ RIGHT = "the pipeline may not read the replicas of {}; add {} to rbac.extraScale
         ),
         pytest.param(
             with_spec(scaleTargetRef=FLINK),
+            "rbac: {extraScaleTargets: [flink.apache.org/flinksessionjobs]}",
+            [RIGHT.format("FlinkDeployment shop/orders", "flink.apache.org/flinkdeployments")],
+            id="another resource of its API group",
+        ),
+        pytest.param(
+            with_spec(scaleTargetRef=FLINK | {"apiVersion": "numaflow.numaproj.io/v1alpha1", "kind": "Vertex"}),
+            "rbac: {extraScaleTargets: [numaflow.numaproj.io/vertices]}",
+            [],
+            id="an irregular plural",
+        ),
+        pytest.param(
+            with_spec(scaleTargetRef=FLINK),
             "rbac: {extraRules: [{apiGroups: 5}]}",
             [RIGHT.format("FlinkDeployment shop/orders", "flink.apache.org/flinkdeployments")],
             id="a rule that helm refuses",
