@@ -37,13 +37,6 @@ _VERSION = "autoscaling/v2"
 _CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
 _MOST_NAMED = 5
 _SELECTED = ("workload", "stage")  # labels that the configuration does not set
-# Group and kind of objects that somebody may name as a scale target, although they have no scale subresource.
-_NOT_SCALABLE = {
-    ("sparkoperator.k8s.io", "SparkApplication"),
-    ("spark.apache.org", "SparkApplication"),
-    ("apps", "DaemonSet"),
-    ("batch", "Job"),
-}
 
 log = structlog.get_logger(__name__)
 
@@ -225,18 +218,11 @@ def _bounds(hpa: Hpa, own: Autoscaler) -> Iterator[str]:
 
 def _own_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
     yield from own.faults
-    yield from _scale_target(own)
+    if own.workloads and own.target.fault:
+        yield own.target.fault
     yield from _unknown_workloads(own, known)
     yield from _ignored_rules(own, known)
     yield from _unmatched_labels(own, whole, known)
-
-
-def _scale_target(own: Autoscaler) -> Iterator[str]:
-    """A scale target of a kind that no HPA can scale."""
-    group, kind, *_ = own.target.identity
-    if own.workloads and (group, kind) in _NOT_SCALABLE:
-        fix = "scale what runs its workers, such as a Deployment or a StatefulSet"
-        yield f"no HPA can scale {own.target}: a {kind} has no scale subresource; {fix}"
 
 
 def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:

@@ -18,6 +18,13 @@ Json = Mapping[str, Any]
 _SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
 # An HPA looks up the resource of a described object by kind and group, whatever the version.
 _OBJECTS = {(kind, api_version.split("/")[0]) for kind, api_version in OBJECT_KINDS.values()}
+# Group and kind of objects that somebody may name as a scale target, although they have no scale subresource.
+_NOT_SCALABLE = {
+    ("sparkoperator.k8s.io", "SparkApplication"),
+    ("spark.apache.org", "SparkApplication"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,14 @@ class ScaleTarget:
     def identity(self) -> tuple[str, ...]:
         """What each version of its API calls the same object."""
         return self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name
+
+    @property
+    def fault(self) -> str:
+        """Why no HPA can scale it; "" if its kind may have a scale subresource."""
+        if self.identity[:2] not in _NOT_SCALABLE:
+            return ""
+        fix = "scale what runs its workers, such as a Deployment or a StatefulSet"
+        return f"no HPA can scale {self}: a {self.kind} has no scale subresource; {fix}"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

@@ -174,7 +174,7 @@ class KubernetesReader:
             if refused.status == HTTPStatus.NOT_FOUND:
                 self._paths.pop(target.versioned_kind, None)  # another version may be the preferred one
                 return f"its scale target {target} ({target.api_version}) does not exist or cannot be scaled"
-            return _message(refused)
+            return target.fault or _message(refused)
         except urllib3.exceptions.HTTPError as error:
             return f"its scale target {target}: {self._no_answer(error)}"
 

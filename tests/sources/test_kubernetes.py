@@ -283,6 +283,21 @@ def test_a_forbidden_scale_is_a_fault_of_its_workload_alone() -> None:
     assert found[("shop/orders", "workers")] == 3.0
 
 
+def test_no_right_is_proposed_for_a_kind_that_no_hpa_can_scale() -> None:
+    server = ApiServer()
+    version = "sparkoperator.k8s.io/v1beta2"
+    clicks = next(item for item in server.answers[HPAS]["items"] if item["metadata"]["name"] == "clicks")
+    clicks["spec"]["scaleTargetRef"] |= {"apiVersion": version, "kind": "SparkApplication"}
+    server.answers["/apis/sparkoperator.k8s.io"] = {"preferredVersion": {"groupVersion": version}}
+    server.answers[f"/apis/{version}"] = {"resources": [{"name": "sparkapplications", "kind": "SparkApplication"}]}
+    scale = f"/apis/{version}/namespaces/shop/sparkapplications/clicks/scale"
+    server.answers[scale] = {"status": 403, "reason": "Forbidden"}
+    assert seen(reader(server))[("shop/clicks", FAULT)] == (
+        "HPA shop/clicks: no HPA can scale SparkApplication shop/clicks: a SparkApplication has no scale subresource; "
+        "scale what runs its workers, such as a Deployment or a StatefulSet"
+    )
+
+
 def test_a_forbidden_discovery_names_the_role_that_allows_it() -> None:
     server = ApiServer()
     server.answers["/apis/flink.example.org"] = {"status": 403, "reason": "Forbidden"}
