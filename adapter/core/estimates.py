@@ -91,7 +91,7 @@ def _is_capacity_uncertain(tick: Tick) -> Mask:
 
 def _busiest(tick: Tick) -> Array:
     """The largest utilization of each stage's workload: all stages share the workers."""
-    return tick.largest(tick.now.complete_utilization_ratio)[tick.workload_index]
+    return tick.largest(tick.rates.utilization_ratio)[tick.workload_index]
 
 
 def _is_changing(tick: Tick) -> Mask:

@@ -101,7 +101,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     stage_rules = rules if plain else rules.at(index)
     state = count_failures(without_deleted_hpas(state, at_s, rules), samples, rules)
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
-    fast = with_repetition(state.fast, now, stage_rules)
+    fast = replace(state.fast, busy=np.vstack([state.fast.busy, now.complete_utilization_ratio]))
+    fast = with_repetition(fast, now, stage_rules)
     state = replace(state, fast=trim(fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
 
     rates = window_rates(state.fast, now, stage_rules, index)
@@ -186,12 +187,12 @@ def _present_facts(state: State, at_s: float, rules: RuleColumns) -> WorkloadFac
 
 
 def _is_level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColumns, partitions: Array) -> Mask:
-    """Whether a backlog within the target, or of a few records, rises by noise at most, and no worker is full.
+    """Whether a backlog within the target, or of a few records, rises by noise at most, and workers are not full.
 
     Offsets that are committed in steps, or by each member of a group at its own time, and records that no consumer can
     read, look like that. While the utilization is unknown, a backlog that falls counts as that of full workers.
     """
-    busy, growth = now.utilization_ratio, signals.growth_records_per_s
+    busy, growth = first_known(rates.utilization_ratio, now.utilization_ratio), signals.growth_records_per_s
     noise = LEVEL_RATIO * signals.throughput_records_per_s
     short = signals.lowest_backlog_time_s < _NOISE_TARGET_RATIO * rules.backlog_time_target_s
     rising, falling = rates.rising & ~(short & (growth <= noise)), rates.falling & ~(growth >= -noise)

@@ -164,13 +164,19 @@ def total(rows: Iterable[Array]) -> Array:
     return reduce(add, rows)
 
 
+def rises_always(values: Array) -> Mask:
+    """Whether a counter rises at each known point after its first one; shape (rows,)."""
+    stands: Mask = values[1:] <= np.fmax.accumulate(values, axis=0)[:-1]  # False where a point is unknown
+    rises: Mask = ~np.logical_or.reduce(stands, axis=0)
+    return rises
+
+
 class _Steps:
     """The first and last point of each row's counter, and its first and last rise."""
 
     def __init__(self, at_s: Array, values: Array) -> None:
         known, highest = np.isfinite(values), np.fmax.accumulate(values, axis=0)
-        opens, rose = known.copy(), np.zeros_like(known)
-        opens[1:] &= np.isnan(highest[:-1])
+        rose = np.zeros_like(known)
         rose[1:] = values[1:] > highest[:-1]
         known_s, risen_s = np.where(known, at_s[:, None], np.nan), np.where(rose, at_s[:, None], np.nan)
         steps_s = risen_s[1:] - np.fmax.accumulate(risen_s, axis=0)[:-1]
@@ -178,7 +184,7 @@ class _Steps:
         self.first, self.last = np.fmin.reduce(values, axis=0), highest[-1]
         self.began_s, self.rose_s = np.fmin.reduce(risen_s, axis=0), np.fmax.reduce(risen_s, axis=0)
         self.longest_s = np.fmax.reduce(steps_s, axis=0, initial=0.0)
-        self.always = (rose | opens | ~known).all(axis=0)
+        self.always = rises_always(values)
 
     def rate(self, least_span_s: Array) -> Array:
         """The rate from the first point to the last, for counters that rose at every point."""

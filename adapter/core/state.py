@@ -19,7 +19,7 @@ from adapter.core.rescale_stop import RESCALES, RescaleCost, RescaleStop
 from adapter.core.samples import Array
 from adapter.core.stage_reports import StageReports
 
-VERSION = 30  # raise it whenever layout() changes
+VERSION = 31  # raise it whenever layout() changes
 BUCKETS = 10  # parts of the scale-down window
 _NAMES = ("workloads", "stages", "overridden")  # fields of Slow that are texts
 
@@ -109,6 +109,7 @@ class Fast:
     backlog: Array = field(metadata=_by("stage", 0))
     partition: Array = field(metadata=_by("stage", 0))  # the largest backlog of a single partition
     reported: Array = field(metadata=_by("stage", 0))  # the throughput that a source computed
+    busy: Array = field(metadata=_by("stage", 0))  # the utilization, NaN while a resource is missing
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
     processed_repeated_at_s: Array = field(metadata=_by("stage"))  # its last point that may be from before a gap

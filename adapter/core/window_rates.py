@@ -16,9 +16,11 @@ from adapter.core.rates import (
     is_stalled,
     last_rate,
     rate_rise,
+    rises_always,
     robust_slope,
     since_jump,
     since_reset,
+    total,
 )
 from adapter.core.repetition import since_repetition
 from adapter.core.rule_columns import RuleColumns
@@ -49,6 +51,7 @@ class Rates:
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
     falling: Mask
+    utilization_ratio: Array  # the mean over the window
     backlog_records: Array
     lowest_backlog_records: Array
     highest_backlog_records: Array  # before this tick
@@ -97,11 +100,21 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         # With fewer than two points of the backlog, the rates alone decide.
         rising=rising | (np.isfinite(seen).sum(axis=0) < 2),
         falling=falling,
+        utilization_ratio=_mean_utilization(fast, near, far),
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(waiting, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
         lowest_partition_backlog_records=np.fmin.reduce(np.where(near, fast.partition, np.nan), axis=0),
     )
+
+
+def _mean_utilization(fast: Fast, near: Mask, far: Mask) -> Array:
+    """The mean utilization of the time for which counter_rate measures the throughput."""
+    covered = np.where(rises_always(np.where(near, fast.processed, np.nan)), near, far)
+    # A point describes the time before it, so the first one is of the time before the window.
+    known = covered & (np.cumsum(covered, axis=0) > 1) & np.isfinite(fast.busy)
+    count = known.sum(axis=0)
+    return total(np.where(known, fast.busy, 0.0)) / np.where(count > 0, count, np.nan)
 
 
 def _directions(fast: Fast, waiting: Array, committed: Array, near: Mask) -> tuple[Mask, Mask]:

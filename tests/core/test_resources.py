@@ -78,6 +78,12 @@ def test_a_utilization_of_earlier_ticks_is_no_measure_of_the_capacity(throughput
     assert last([*measured, *after], rules).worker_capacity_records_per_s == pytest.approx(1000 / 0.9 / 10, rel=0.01)
 
 
+def test_the_capacity_follows_from_the_mean_utilization_of_the_rate_window():
+    """A job that works in bursts is busy at some ticks and idle at others."""
+    ticks = [steady(at_s, from_s=at_s, utilization_ratio=0.9 if at_s % 60 else 0.1)[0] for at_s in range(0, 901, 15)]
+    assert last(ticks, book(policy="drain")).worker_capacity_records_per_s == pytest.approx(1000 / 0.7 / 10, rel=0.1)
+
+
 def test_the_utilization_after_a_backlog_is_no_measure_of_the_capacity_while_it_drained():
     """12 workers of 100/s drain a backlog at 1200/s; then the input is 330/s, while the window still shows more."""
     running = Fluid(lambda at_s: 900.0 if at_s < 595 else 9000.0 if at_s < 600 else 330.0, workers=12)
