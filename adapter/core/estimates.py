@@ -31,7 +31,6 @@ from adapter.core.state import ScaleUpTrial, Slow
 from adapter.core.stops import measure_stop
 
 _LONGEST_BLOCK = 8.0  # times the first one
-_CHANGING_RATIO = 0.75
 _RISING_RATIO = 1.05  # less is noise, or the end of the warm-up
 _LONGEST_SLOW_S = 600.0  # after a rescale: pause, warm-up and late metrics of most jobs
 
@@ -71,7 +70,7 @@ def _observation(tick: Tick, *, minute: bool) -> Observation:
         at_s=tick.at_s,
         workers=tick.workers[tick.workload_index],
         throughput_records_per_s=np.where((exceeded | tick.behind) & ~tick.saturated, latest, throughput),
-        utilization_ratio=np.where(_is_changing(tick), np.nan, _busiest(tick)),
+        utilization_ratio=_busiest(tick),
         saturated=tick.behind,
         doubtful=_may_be_slow(tick)[tick.workload_index] | (tick.warm_age_s < tick.stage_rules.rate_window_s),
         overloaded=exceeded,
@@ -92,18 +91,6 @@ def _is_capacity_uncertain(tick: Tick) -> Mask:
 def _busiest(tick: Tick) -> Array:
     """The largest utilization of each stage's workload: all stages share the workers."""
     return tick.largest(tick.rates.utilization_ratio)[tick.workload_index]
-
-
-def _is_changing(tick: Tick) -> Mask:
-    """Whether the throughput of a stage changes so fast that its utilization belongs to another load.
-
-    Without a backlog, the rate falls between two ticks because offsets are committed in steps.
-    """
-    latest, whole = tick.rates.latest_throughput_records_per_s, tick.signals.throughput_records_per_s
-    behind = tick.rates.highest_backlog_records > tick.stage_rules.short_backlog_time_s * whole
-    falls, rises = behind & (latest < _CHANGING_RATIO * whole), whole < _CHANGING_RATIO * latest
-    changing: Mask = falls | rises
-    return changing
 
 
 def _may_be_slow(tick: Tick) -> Mask:

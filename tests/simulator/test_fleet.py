@@ -17,6 +17,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import STAGE_SIGNALS, WORKLOAD_SIGNALS
 from adapter.core.state import EMPTY
+from adapter.simulator import demo
 from adapter.simulator.fleet import PAST_S, SimulatedFleet, required_workers
 from adapter.sources.sample_table import FAULT, samples_of
 
@@ -272,24 +273,50 @@ def test_in_a_closed_loop_two_minutes_show_scale_ups_and_scale_downs() -> None:
     assert set(sizes["demo/idle"]) == {1}
 
 
-def closed_loop(rules: Rules, tick_s: int, seconds: int) -> tuple[dict[str, list[float]], set[str]]:
-    """The sizes of every decided tick and the rescaled workloads, without Spark and HTTP."""
+@pytest.mark.simulation
+def test_waves_and_spikes_as_short_as_the_rate_window_show_the_capacity_of_a_worker() -> None:
+    rules = Rules(
+        rate_window_s=10,
+        settle_s=6,
+        backlog_time_target_s=20,
+        rescale_pause_s=2,
+        warm_up_s=6,
+        worker_start_s=3,
+        down_window_s=20,
+        cooldown_down_s=20,
+        rescale_worth_s=6,
+        max_workers=12,
+    )
+
+    capacities, _ = closed_loop(rules, 2, 600, "worker_capacity_records_per_s")
+
+    for name in ("demo/sine", "demo/spikes"):
+        known = [capacity for capacity in capacities[name] if not np.isnan(capacity)]
+        assert min(known) > 0.9 * demo.WORKER_CAPACITY_RECORDS_PER_S
+        assert max(known) < 1.2 * demo.WORKER_CAPACITY_RECORDS_PER_S
+
+
+def closed_loop(
+    rules: Rules, tick_s: int, seconds: int, number: str = "required_workers"
+) -> tuple[dict[str, list[float]], set[str]]:
+    """A number of every decided tick, and the rescaled workloads, without Spark and HTTP."""
     clock = Clock()
     fleet = SimulatedFleet(1, clock)
     book = RuleBook(by_workload=dict.fromkeys(fleet.worker_counts(), rules))
     state = EMPTY
-    sizes: dict[str, list[float]] = defaultdict(list)
+    seen: dict[str, list[float]] = defaultdict(list)
     for at_s in range(START_S - PAST_S + tick_s, START_S + seconds + 1, tick_s):
         clock.now_s = max(START_S, at_s)
         samples = samples_of(at_s, fleet.samples(at_s, at_s, tick_s))
         state, decisions = advance(state, replace(samples, faults={}), book)
         decided = zip(decisions.text["workload"], decisions.numbers["required_workers"], strict=True)
-        served = {workload: float(number) for workload, number in decided if not np.isnan(number)}
-        for workload, number in served.items():
-            sizes[workload].append(number)
+        served = {workload: float(workers) for workload, workers in decided if not np.isnan(workers)}
+        shown = dict(zip(decisions.text["workload"], decisions.numbers[number].tolist(), strict=True))
+        for workload in served:
+            seen[workload].append(shown[workload])
         if at_s > START_S and at_s % 5 == 0:
             fleet.sync(partial(workers_of, served))
-    return sizes, rescaled(fleet)
+    return seen, rescaled(fleet)
 
 
 def rescaled(fleet: SimulatedFleet) -> set[str]:
