@@ -73,11 +73,11 @@ def test_a_steady_reader_of_transactions_does_not_scale_up():
         f"shop/{transaction_s}-{commit_s}-{phase_s}": Reader(
             transaction_s=transaction_s, commit_s=commit_s, phase_s=phase_s
         )
-        for transaction_s, phase_s in product((30, 60, 90, 120), (0, 7, 11))
+        for transaction_s, phase_s in product((30, 60, 90), (0, 7, 11))
         for commit_s in (5, transaction_s)
     }
     state, known = EMPTY, RuleBook(by_workload={name: rules(each) for name, each in readers.items()})
-    for at_s in range(-600, 5400):  # it has run for ten minutes before the first tick
+    for at_s in range(-600, 3600):  # it has run for ten minutes before the first tick
         if at_s >= 0 and at_s % TICK_S == 0:
             reported = tick(float(at_s), *(each.row(name) for name, each in readers.items()))
             state, decided = advance(state, reported, known)

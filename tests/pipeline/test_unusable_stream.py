@@ -80,7 +80,7 @@ def run(stream: Stream, ticks: int) -> StreamingJob:
     ("damage", "cause"),
     [
         pytest.param(cut("offsets/[0-9]*", 0), "Incomplete log file", id="empty offsets", marks=full),
-        pytest.param(cut("offsets/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated offsets"),
+        pytest.param(cut("offsets/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated offsets", marks=full),
         pytest.param(cut("commits/[0-9]*", 0.5), "Unexpected end-of-input", id="truncated commits", marks=full),
         pytest.param(cut("metadata", 0), "No content to map due to end-of-input", id="empty metadata", marks=full),
         pytest.param(rename_query, "Invalid UUID string: none", id="metadata of no query", marks=full),

@@ -288,7 +288,7 @@ def test_waves_and_spikes_as_short_as_the_rate_window_show_the_capacity_of_a_wor
         max_workers=12,
     )
 
-    capacities, _ = closed_loop(rules, 2, 600, "worker_capacity_records_per_s")
+    capacities, _ = closed_loop(rules, 2, 300, "worker_capacity_records_per_s")
 
     for name in ("demo/sine", "demo/spikes"):
         known = [capacity for capacity in capacities[name] if not np.isnan(capacity)]
