@@ -89,7 +89,7 @@ def check(files: Iterable[Path], config: Config, values: ChartValues | None = No
         except ConfigError as error:
             faults += error.faults
             continue
-        scaled_objects += [str(_name(item)) for item in _objects(given, "ScaledObject")]
+        scaled_objects += [_name(item) for item in _objects(given, "ScaledObject")]
         for item in _objects(given, "HorizontalPodAutoscaler"):
             manifest = _read(file, item, known)
             first = found.setdefault(manifest.name, manifest) if manifest.name else manifest
@@ -122,9 +122,12 @@ def _objects(found: Iterable[Any], kind: str) -> Iterator[Mapping[str, Any]]:
                 yield item
 
 
-def _name(item: Mapping[str, Any]) -> object:
+def _name(item: Mapping[str, Any]) -> str:
+    """The name of a manifest, after its namespace if it has one."""
     metadata = item.get("metadata")
-    return (metadata.get("name") if isinstance(metadata, Mapping) else None) or "without a name"
+    given = metadata if isinstance(metadata, Mapping) else {}
+    parts = [str(given[key]) for key in ("namespace", "name") if given.get(key)]
+    return "/".join(parts) if given.get("name") else "without a name"
 
 
 def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:

@@ -127,59 +127,68 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
     [
         pytest.param(
             [hpa(value="800m")],
-            ['FILE: HPA orders: the target of required_workers must be AverageValue "1", got AverageValue "800m"'],
+            ['FILE: HPA shop/orders: the target of required_workers must be AverageValue "1", got AverageValue "800m"'],
             id="a target that is no size",
         ),
         pytest.param(
             [hpa(workload="order")],
-            ["FILE: HPA orders: shop/order is not configured; did you mean shop/orders?"],
+            ["FILE: HPA shop/orders: shop/order is not configured; did you mean shop/orders?"],
             id="a workload that is not configured",
         ),
         pytest.param(
             [hpa(metadata={"namespace": "us"})],
-            ["FILE: HPA orders: us/orders is not configured"],
+            ["FILE: HPA us/orders: us/orders is not configured"],
             id="another namespace",
         ),
         pytest.param(
             [hpa(metric={"name": "required_worker"})],
-            ["FILE: HPA orders: the adapter has no metric required_worker; did you mean required_workers?"],
+            ["FILE: HPA shop/orders: the adapter has no metric required_worker; did you mean required_workers?"],
             id="a misspelt metric",
         ),
         pytest.param(
             [hpa(metric=among("orders", "carts"))],
-            ["FILE: HPA orders: required_workers may select several workloads; write selector: {matchLabels:"],
+            ["FILE: HPA shop/orders: required_workers may select several workloads; write selector: {matchLabels:"],
             id="one of two workloads",
         ),
         pytest.param(
             [hpa(metric=among("order"))],
-            ["FILE: HPA orders: shop/order is not configured; did you mean shop/orders?"],
+            ["FILE: HPA shop/orders: shop/order is not configured; did you mean shop/orders?"],
             id="a workload in an expression that is not configured",
         ),
         pytest.param(
             [hpa(metric={"name": "required_worker"} | among("orders"))],
-            ["FILE: HPA orders: the adapter has no metric required_worker; did you mean required_workers?"],
+            ["FILE: HPA shop/orders: the adapter has no metric required_worker; did you mean required_workers?"],
             id="a misspelt metric, the workload in an expression",
         ),
         pytest.param(
             [hpa(metric=among("orders", team=["b", "c"]))],
-            ["FILE: HPA orders: required_workers selects team=b or team=c, a label that shop/orders does not have"],
+            [
+                "FILE: HPA shop/orders: required_workers selects team=b or team=c, a label that shop/orders does "
+                "not have"
+            ],
             id="a label in an expression that the workload does not have",
         ),
         pytest.param(
             [hpa(metric={"selector": None})],
-            ["FILE: HPA orders: required_workers names no single workload; add selector: {matchLabels: {workload:"],
+            [
+                "FILE: HPA shop/orders: required_workers names no single workload; add selector: "
+                "{matchLabels: {workload:"
+            ],
             id="no selector",
         ),
         pytest.param(
             [hpa(metadata={"annotations": {"backlog-adapter/paus": "up"}})],
-            ["FILE: HPA orders: annotation 'backlog-adapter/paus' is unknown; did you mean backlog-adapter/pause?"],
+            [
+                "FILE: HPA shop/orders: annotation 'backlog-adapter/paus' is unknown; did you "
+                "mean backlog-adapter/pause?"
+            ],
             id="a misspelt annotation",
         ),
         pytest.param(
             [hpa(metadata={"annotations": {"backlog-adapter/rules.min_workers": 2}})],
             [
-                'FILE: HPA orders: metadata.annotations["backlog-adapter/rules.min_workers"]: expected text, got 2; '
-                "write it in quotes"
+                'FILE: HPA shop/orders: metadata.annotations["backlog-adapter/rules.min_workers"]: expected text, got '
+                "2; write it in quotes"
             ],
             id="an annotation that is no text",
         ),
@@ -195,23 +204,23 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         ),
         pytest.param(
             [hpa(minimum=20)],
-            ["FILE: HPA orders: expected minReplicas <= maxReplicas = 12, got 20"],
+            ["FILE: HPA shop/orders: expected minReplicas <= maxReplicas = 12, got 20"],
             id="bounds in the wrong order",
         ),
         pytest.param(
             [hpa(minimum=7, metadata=rules(min_workers=20, max_workers=30)), hpa("carts", "carts", minimum=7)],
-            ["FILE: HPA orders: expected the annotation rules.min_workers <= maxReplicas = 12, got 20"],
+            ["FILE: HPA shop/orders: expected the annotation rules.min_workers <= maxReplicas = 12, got 20"],
             id="a minimum in an annotation above the maximum of the HPA",
         ),
         pytest.param(
             [hpa(minimum=7, metadata=rules(max_workers=6))],
-            ["FILE: HPA orders: expected minReplicas <= the annotation rules.max_workers = 6, got 7"],
+            ["FILE: HPA shop/orders: expected minReplicas <= the annotation rules.max_workers = 6, got 7"],
             id="a maximum in an annotation below the minimum of the HPA",
         ),
         pytest.param(
             [hpa(metadata=rules(min_workers=9, max_workers=5))],
             [
-                "FILE: HPA orders: all rules in its HPA's annotations are ignored: expected min_workers <= "
+                "FILE: HPA shop/orders: all rules in its HPA's annotations are ignored: expected min_workers <= "
                 "max_workers, got min_workers = 9 (annotation) and max_workers = 5 (annotation)"
             ],
             id="annotations that contradict each other",
@@ -219,7 +228,7 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         pytest.param(
             [hpa("eu", "carts", metadata={"namespace": "eu"} | rules(min_workers=4))],
             [
-                "FILE: HPA eu: all rules in its HPA's annotations are ignored: expected min_workers <= max_workers, "
+                "FILE: HPA eu/eu: all rules in its HPA's annotations are ignored: expected min_workers <= max_workers, "
                 "got min_workers = 4 (annotation) and max_workers = 3"
             ],
             id="an annotation that contradicts the configuration",
@@ -227,29 +236,34 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         pytest.param(
             [hpa(metric={"selector": {"matchLabels": {"workload": "orders", "stage": "map", "team": "b", "x": "1"}}})],
             [
-                "FILE: HPA orders: required_workers selects team=b, a label that shop/orders does not have, so the API "
-                "answers 404; remove it, or add it to the labels of the workload",
-                "FILE: HPA orders: required_workers selects x=1, a label that shop/orders does not have",
+                "FILE: HPA shop/orders: required_workers selects team=b, a label that shop/orders does not have, so "
+                "the API answers 404; remove it, or add it to the labels of the workload",
+                "FILE: HPA shop/orders: required_workers selects x=1, a label that shop/orders does not have",
             ],
             id="labels that the workload does not have",
         ),
         pytest.param(
             [with_metrics({"type": "External", "external": {"metric": {"name": "throughput"}, "target": RATE}})],
-            ["FILE: HPA orders: throughput names no single workload; add selector: {matchLabels: {workload: NAME}}"],
+            [
+                "FILE: HPA shop/orders: throughput names no single workload; add selector: {matchLabels: "
+                "{workload: NAME}}"
+            ],
             id="a second metric without a selector",
         ),
         pytest.param(
             [hpa(metric={"selector": None}, value="800m", metadata={"annotations": {"backlog-adapter/paus": "up"}})],
             [
-                "FILE: HPA orders: required_workers names no single workload; add selector:",
-                'FILE: HPA orders: the target of required_workers must be AverageValue "1", got AverageValue "800m"',
-                "FILE: HPA orders: annotation 'backlog-adapter/paus' is unknown; did you mean backlog-adapter/pause?",
+                "FILE: HPA shop/orders: required_workers names no single workload; add selector:",
+                'FILE: HPA shop/orders: the target of required_workers must be AverageValue "1", got '
+                'AverageValue "800m"',
+                "FILE: HPA shop/orders: annotation 'backlog-adapter/paus' is unknown; did you "
+                "mean backlog-adapter/pause?",
             ],
             id="a metric without a workload hides no other fault",
         ),
         pytest.param(
             [hpa(), hpa()],
-            ["FILE: HPA orders: is also in FILE; name each file once, or remove a copy"],
+            ["FILE: HPA shop/orders: is also in FILE; name each file once, or remove a copy"],
             id="one HPA twice",
         ),
         pytest.param(
@@ -260,29 +274,29 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         pytest.param(
             [hpa(apiVersion="autoscaling/v2beta2"), hpa("carts", "cart")],
             [
-                "FILE: HPA orders: expected apiVersion autoscaling/v2, got autoscaling/v2beta2",
-                "FILE: HPA carts: shop/cart is not configured; did you mean shop/carts?",
+                "FILE: HPA shop/orders: expected apiVersion autoscaling/v2, got autoscaling/v2beta2",
+                "FILE: HPA shop/carts: shop/cart is not configured; did you mean shop/carts?",
             ],
             id="an old version hides no other fault",
         ),
         pytest.param(
             [with_spec(scaleTargetRef=SPARK)],
             [
-                "FILE: HPA orders: no HPA can scale SparkApplication shop/orders: a SparkApplication has no scale "
+                "FILE: HPA shop/orders: no HPA can scale SparkApplication shop/orders: a SparkApplication has no scale "
                 "subresource; scale what runs its workers, such as a Deployment or a StatefulSet"
             ],
             id="a kind without a scale subresource",
         ),
         pytest.param(
             [WITHOUT_TARGET],
-            ["FILE: HPA orders: spec.scaleTargetRef: is required"],
+            ["FILE: HPA shop/orders: spec.scaleTargetRef: is required"],
             id="no target",
         ),
         pytest.param(
             [with_spec(behaviour={"scaleDown": {"selectPolicy": "Disable"}})],
             [
-                "FILE: HPA orders: spec.behaviour: is not a field of autoscaling/v2; did you mean behavior?",
-                "FILE: HPA orders: spec.behavior.scaleDown.selectPolicy: expected one of Max, Min, Disabled, got "
+                "FILE: HPA shop/orders: spec.behaviour: is not a field of autoscaling/v2; did you mean behavior?",
+                "FILE: HPA shop/orders: spec.behavior.scaleDown.selectPolicy: expected one of Max, Min, Disabled, got "
                 "'Disable'; did you mean Disabled?",
             ],
             id="a misspelt field hides no fault below it",
@@ -290,9 +304,9 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         pytest.param(
             [with_behavior(scaleDown={"stabilizationWindow": 300, "policies": [{**STEP, "every": 60}]})],
             [
-                "FILE: HPA orders: spec.behavior.scaleDown.stabilizationWindow: is not a field of autoscaling/v2; did "
-                "you mean stabilizationWindowSeconds?",
-                "FILE: HPA orders: spec.behavior.scaleDown.policies[0].every: is not a field of autoscaling/v2; "
+                "FILE: HPA shop/orders: spec.behavior.scaleDown.stabilizationWindow: is not a field of autoscaling/v2; "
+                "did you mean stabilizationWindowSeconds?",
+                "FILE: HPA shop/orders: spec.behavior.scaleDown.policies[0].every: is not a field of autoscaling/v2; "
                 "expected one of periodSeconds, type, value",
             ],
             id="fields that Kubernetes drops",
@@ -300,16 +314,17 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         pytest.param(
             [with_behavior(scaleUp={"stabilizationWindowSeconds": 7200, "policies": [{**STEP, "type": "pods"}]})],
             [
-                "FILE: HPA orders: spec.behavior.scaleUp.stabilizationWindowSeconds: expected at most 3600, got 7200",
-                "FILE: HPA orders: spec.behavior.scaleUp.policies[0].type: expected one of Pods, Percent, got 'pods'; "
-                "did you mean Pods?",
+                "FILE: HPA shop/orders: spec.behavior.scaleUp.stabilizationWindowSeconds: expected at most 3600, "
+                "got 7200",
+                "FILE: HPA shop/orders: spec.behavior.scaleUp.policies[0].type: expected one of Pods, Percent, got "
+                "'pods'; did you mean Pods?",
             ],
             id="values that Kubernetes refuses",
         ),
         *(
             pytest.param(
                 [with_behavior(scaleUp={"tolerance": tolerance})],
-                [f"FILE: HPA orders: spec.behavior.scaleUp.tolerance: {fault}"],
+                [f"FILE: HPA shop/orders: spec.behavior.scaleUp.tolerance: {fault}"],
                 id=f"a tolerance of {tolerance}",
             )
             for tolerance, fault in [
@@ -322,7 +337,7 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         *(
             pytest.param(
                 [hpa(value=value)],
-                [f"FILE: HPA orders: spec.metrics[0].external.target.averageValue: {fault}"],
+                [f"FILE: HPA shop/orders: spec.metrics[0].external.target.averageValue: {fault}"],
                 id=f"a target of {value}",
             )
             for value, fault in [
@@ -337,26 +352,26 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         ),
         pytest.param(
             [with_spec(metrics=[{**SPEC["metrics"][0], "type": "Object"}])],
-            ["FILE: HPA orders: spec.metrics[0].object: is required with type Object"],
+            ["FILE: HPA shop/orders: spec.metrics[0].object: is required with type Object"],
             id="a metric of another type",
         ),
         pytest.param(
             [hpa(metric={"selector": {"matchExpressions": [{"key": "workload", "operator": "Equals"}]}})],
             [
-                "FILE: HPA orders: spec.metrics[0].external.metric.selector.matchExpressions[0].operator: expected one "
-                "of In, NotIn, Exists, DoesNotExist, got 'Equals'"
+                "FILE: HPA shop/orders: spec.metrics[0].external.metric.selector.matchExpressions[0].operator: "
+                "expected one of In, NotIn, Exists, DoesNotExist, got 'Equals'"
             ],
             id="an operator that does not exist",
         ),
         pytest.param(
             [hpa(spec={("maxReplica" if name == "maxReplicas" else name): value for name, value in SPEC.items()})],
-            ["FILE: HPA orders: spec.maxReplica: is not a field of autoscaling/v2; did you mean maxReplicas?"],
+            ["FILE: HPA shop/orders: spec.maxReplica: is not a field of autoscaling/v2; did you mean maxReplicas?"],
             id="a required field with a misspelt name is one fault",
         ),
         pytest.param(
             [hpa(spec={name: value for name, value in SPEC.items() if name != "minReplicas"} | {"maxReplica": 50})],
             [
-                "FILE: HPA orders: spec.maxReplica: is not a field of autoscaling/v2; expected one of behavior, "
+                "FILE: HPA shop/orders: spec.maxReplica: is not a field of autoscaling/v2; expected one of behavior, "
                 "maxReplicas, metrics, minReplicas, scaleTargetRef"
             ],
             id="a misspelt field beside the right one stands for no other",
@@ -364,24 +379,26 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         pytest.param(
             [with_spec(replicas=3, minReplicas=1)],
             [
-                "FILE: HPA orders: spec.replicas: is not a field of autoscaling/v2; expected one of behavior, "
+                "FILE: HPA shop/orders: spec.replicas: is not a field of autoscaling/v2; expected one of behavior, "
                 "maxReplicas, metrics, minReplicas, scaleTargetRef"
             ],
             id="an unknown field is none that is set",
         ),
-        pytest.param([hpa(spec=[])], ["FILE: HPA orders: spec: expected a mapping, got an empty list"], id="a list"),
+        pytest.param(
+            [hpa(spec=[])], ["FILE: HPA shop/orders: spec: expected a mapping, got an empty list"], id="a list"
+        ),
         pytest.param(
             [hpa(spec=hpa()["spec"] | {"maxReplicas": "12", "metrics": {"type": "External"}})],
             [
-                "FILE: HPA orders: spec.maxReplicas: expected a whole number, got '12'; write 12, without quotes",
-                "FILE: HPA orders: spec.metrics: expected a list, got a mapping",
+                "FILE: HPA shop/orders: spec.maxReplicas: expected a whole number, got '12'; write 12, without quotes",
+                "FILE: HPA shop/orders: spec.metrics: expected a list, got a mapping",
             ],
             id="two fields of the wrong type",
         ),
         *(
             pytest.param(
                 [hpa(target=target)],
-                [f'FILE: HPA orders: the target of required_workers must be AverageValue "1", got {given}: the HPA'],
+                [f'FILE: HPA shop/orders: the target of required_workers must be AverageValue "1", got {given}: '],
                 id=given,
             )
             for target, given in [
@@ -395,8 +412,13 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         ),
         pytest.param(
             [hpa(value=[1])],
-            ["FILE: HPA orders: spec.metrics[0].external.target.averageValue: expected text, got a list"],
+            ["FILE: HPA shop/orders: spec.metrics[0].external.target.averageValue: expected text, got a list"],
             id="a target that is a list",
+        ),
+        pytest.param(
+            [hpa(value="800m", metadata={"namespace": None})],
+            ["FILE: HPA orders: the target of required_workers must be"],
+            id="no namespace",
         ),
         pytest.param(
             [hpa(), {**hpa("carts", "carts"), "metadata": 3}],
