@@ -1,4 +1,4 @@
-"""The fields of an HPA (autoscaling/v2) that Kubernetes knows, from the models of its client."""
+"""The fields of an HPA that Kubernetes knows, from the models of its client."""
 
 import re
 from collections.abc import Container, Iterable, Mapping
@@ -8,17 +8,21 @@ from kubernetes import client
 
 from adapter.config.faults import Fault, Path, nearest
 
+VERSIONS = ("autoscaling/v2", "autoscaling/v1")  # an HPA of v1 scales by CPU alone
+
 
 def with_known_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """A manifest with each misspelt field under the name that it stands for, and a sentence for each unknown field."""
     faults: list[Fault] = []
-    return _known(item, "V2HorizontalPodAutoscaler", (), faults), [fault.sentence() for fault in faults]
+    version = item["apiVersion"]
+    model = f"{version.partition('/')[2].upper()}HorizontalPodAutoscaler"
+    return _known(item, model, version, (), faults), [fault.sentence() for fault in faults]
 
 
-def _known(given: Any, kind: str, path: Path, faults: list[Fault]) -> Any:
+def _known(given: Any, kind: str, version: str, path: Path, faults: list[Fault]) -> Any:
     """kind: the type as the client writes it, such as V2MetricSpec or List[V2MetricSpec]."""
     if isinstance(given, list) and (entry := re.fullmatch(r"[Ll]ist\[(\w+)\]", kind)):
-        return [_known(each, entry[1], (*path, at), faults) for at, each in enumerate(given)]
+        return [_known(each, entry[1], version, (*path, at), faults) for at, each in enumerate(given)]
     model = getattr(client, kind, None)
     if model is None or not isinstance(given, Mapping):
         return given
@@ -27,8 +31,9 @@ def _known(given: Any, kind: str, path: Path, faults: list[Fault]) -> Any:
     for name, meant in names.items():
         if name != meant:
             fix = f"did you mean {meant}?" if meant else f"expected one of {', '.join(kinds)}"
-            faults.append(Fault((*path, name), f"is not a field of autoscaling/v2; {fix}"))
-    return {meant: _known(given[name], kinds[meant], (*path, name), faults) for name, meant in names.items() if meant}
+            faults.append(Fault((*path, name), f"is not a field of {version}; {fix}"))
+    kept = {name: meant for name, meant in names.items() if meant}
+    return {meant: _known(given[name], kinds[meant], version, (*path, name), faults) for name, meant in kept.items()}
 
 
 def _meant(name: str, fields: Iterable[str], given: Container[str]) -> str | None:

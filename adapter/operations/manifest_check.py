@@ -18,7 +18,7 @@ from adapter.core.parameters import columns
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.errors import ConfigError
-from adapter.operations.hpa_fields import with_known_fields
+from adapter.operations.hpa_fields import VERSIONS, with_known_fields
 from adapter.operations.hpa_hints import hints
 from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.operations.release_hints import release_hints
@@ -33,8 +33,6 @@ from adapter.sources.autoscalers import (
 )
 from adapter.sources.prometheus_plan import namespace_of
 
-_VERSION = "autoscaling/v2"
-_CPU_VERSION = "autoscaling/v1"  # scales by CPU alone
 _MOST_NAMED = 5
 _SELECTED = ("workload", "stage")  # labels that the configuration does not set
 
@@ -132,9 +130,8 @@ def _name(item: Mapping[str, Any]) -> str:
 
 def _read(file: Path, item: Mapping[str, Any], known: _Known) -> _Manifest:
     version = item.get("apiVersion")
-    if version != _VERSION:
-        text = f"expected apiVersion {_VERSION}, got {version}"
-        return _Manifest(file=file, faults=() if version == _CPU_VERSION else (text,))
+    if version not in VERSIONS:
+        return _Manifest(file=file, faults=(f"expected apiVersion {VERSIONS[0]}, got {version}",))
     corrected, unknown = with_known_fields(item)
     try:
         hpa = hpa_of(corrected)

@@ -45,6 +45,8 @@ CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utili
 QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
 STEP = {"type": "Pods", "value": 1, "periodSeconds": 60}
 SPEC = hpa()["spec"]
+OF_CPU = hpa("cpu", apiVersion="autoscaling/v1")
+OF_CPU["spec"] = {"scaleTargetRef": SPEC["scaleTargetRef"], "maxReplicas": 9, "targetCPUUtilizationPercentage": 70}
 WITHOUT_TARGET = hpa()
 del WITHOUT_TARGET["spec"]["scaleTargetRef"]
 
@@ -201,6 +203,19 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             [hpa(), {**hpa("cpu", deployment="orders"), "spec": {**hpa()["spec"], "metrics": [CPU]}}],
             ["FILE: HPAs shop/orders and shop/cpu scale Deployment shop/orders, so Kubernetes stops them; write all"],
             id="another HPA of the target",
+        ),
+        pytest.param(
+            [hpa(), OF_CPU],
+            ["FILE: HPAs shop/orders and shop/cpu scale Deployment shop/orders, so Kubernetes stops them; write all"],
+            id="an HPA of autoscaling/v1 on the target",
+        ),
+        pytest.param(
+            [hpa(apiVersion="autoscaling/v1")],
+            [
+                "FILE: HPA shop/orders: spec.metrics: is not a field of autoscaling/v1; expected one of maxReplicas, "
+                "minReplicas, scaleTargetRef, targetCPUUtilizationPercentage"
+            ],
+            id="metrics in autoscaling/v1",
         ),
         pytest.param(
             [hpa(minimum=20)],
@@ -436,12 +451,18 @@ def test_a_fault_is_one_sentence(tmp_path: Path, documents: list[object], faults
         assert fault.startswith(expected.replace("FILE", str(file)))
 
 
-@pytest.mark.parametrize("metric", [CPU, QUEUE], ids=["CPU", "a metric of another adapter"])
-@pytest.mark.parametrize("version", ["autoscaling/v1", "autoscaling/v2"])
-def test_an_hpa_without_a_metric_of_the_adapter_is_ignored(tmp_path: Path, metric: object, version: str) -> None:
-    other = hpa(apiVersion=version)
-    other["spec"]["metrics"] = [metric]
-    assert check([file_of(tmp_path, other)], KNOWN).startswith("0 HPAs without a fault for 0 workloads")
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(with_spec(metrics=[CPU]), id="CPU"),
+        pytest.param(with_spec(metrics=[QUEUE]), id="a metric of another adapter"),
+        pytest.param(OF_CPU, id="autoscaling/v1"),
+    ],
+)
+def test_an_hpa_without_a_metric_of_the_adapter_is_named(tmp_path: Path, other: dict[str, Any]) -> None:
+    found = check([file_of(tmp_path, other)], KNOWN)
+    assert found.startswith("0 HPAs without a fault for 0 workloads")
+    assert found.endswith(f"; HPAs without a metric of the adapter: shop/{other['metadata']['name']}")
 
 
 def test_a_scaled_object_is_named_as_not_checked() -> None:
