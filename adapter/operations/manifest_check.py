@@ -71,11 +71,11 @@ class _Manifest:
     own: Autoscaler | None = None  # if it scales by the adapter
 
 
-def check(files: Iterable[Path], config: Config, values: ChartValues | None = None) -> str:
+def check(files: Collection[Path], config: Config, values: ChartValues | None = None) -> str:
     """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault.
 
     values: those of the chart that contain the configuration, None if it has a file of its own. Logs a warning for each
-    HPA that Kubernetes accepts and that is probably a mistake.
+    HPA that Kubernetes accepts and that is probably a mistake, and one if no HPA scales by the adapter.
     """
     known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config), values)
     found: dict[str, _Manifest] = {}
@@ -96,9 +96,12 @@ def check(files: Iterable[Path], config: Config, values: ChartValues | None = No
     faults += [*_conflicts(found.values()), *_shared_targets(found.values())]
     if faults:
         raise ConfigError(faults)
-    for manifest in found.values():
-        for hint in manifest.hints:
-            log.warning(f"{manifest.file}: HPA {manifest.name}: {hint}")
+    warnings = [f"{each.file}: HPA {each.name}: {hint}" for each in found.values() for hint in each.hints]
+    if not warnings and not scaled_objects and not any(each.own for each in found.values()):
+        names = _listed([str(file) for file in files])
+        warnings = [f"no HPA in {names} scales by a metric of the adapter; name the files of those that do"]
+    for warning in warnings:
+        log.warning(warning)
     return _summary(found.values(), scaled_objects, known)
 
 

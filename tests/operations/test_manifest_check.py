@@ -44,6 +44,7 @@ SPARK = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 QUEUE = {"type": "External", "external": {"metric": {"name": "workers"}, "target": {"type": "Value", "value": 5}}}
 STEP = {"type": "Pods", "value": 1, "periodSeconds": 60}
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "orders"}}
 SPEC = hpa()["spec"]
 OF_CPU = hpa("cpu", apiVersion="autoscaling/v1")
 OF_CPU["spec"] = {"scaleTargetRef": SPEC["scaleTargetRef"], "maxReplicas": 9, "targetCPUUtilizationPercentage": 70}
@@ -92,8 +93,7 @@ def file_of(folder: Path, *documents: object) -> Path:
 
 
 def test_valid_hpas_are_counted_and_workloads_without_one_are_named(tmp_path: Path) -> None:
-    others: tuple[object, ...] = ({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "orders"}}, None)
-    assert check([file_of(tmp_path, hpa(), *others)], KNOWN) == (
+    assert check([file_of(tmp_path, hpa(), DEPLOYMENT, None)], KNOWN) == (
         "1 HPA without a fault for 1 workload; without an HPA: shop/carts, eu/carts"
     )
 
@@ -465,8 +465,30 @@ def test_an_hpa_without_a_metric_of_the_adapter_is_named(tmp_path: Path, other: 
     assert found.endswith(f"; HPAs without a metric of the adapter: shop/{other['metadata']['name']}")
 
 
+@pytest.mark.parametrize(
+    ("documents", "is_warned"),
+    [
+        pytest.param([], True, id="an empty file"),
+        pytest.param([DEPLOYMENT], True, id="a Deployment"),
+        pytest.param([yaml.safe_load(CONFIG)], True, id="a configuration"),
+        pytest.param([OF_CPU], True, id="an HPA of CPU"),
+        pytest.param([DEPLOYMENT, hpa()], False, id="a Deployment and an HPA of the adapter"),
+    ],
+)
+def test_files_without_an_hpa_of_the_adapter_are_named(
+    tmp_path: Path, documents: list[object], is_warned: bool
+) -> None:
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, *documents)], KNOWN)
+    text = f"no HPA in {file} scales by a metric of the adapter; name the files of those that do"
+    assert [line["event"] for line in logged] == [text] * is_warned
+
+
 def test_a_scaled_object_is_named_as_not_checked() -> None:
-    assert check([MANIFESTS / "keda-scaledobject.yaml"], KNOWN) == (
+    with capture_logs() as logged:
+        found = check([MANIFESTS / "keda-scaledobject.yaml"], KNOWN)
+    assert not logged
+    assert found == (
         "0 HPAs without a fault for 0 workloads; without an HPA: shop/orders, shop/carts, eu/carts; "
         "ScaledObjects of KEDA, which are not checked: orders"
     )
@@ -632,7 +654,7 @@ def test_an_unknown_metric_of_a_configured_workload_is_named(
 ) -> None:
     with capture_logs() as logged:
         check([file := file_of(tmp_path, item)], KNOWN)
-    assert [line["event"] for line in logged] == [
+    assert [line["event"] for line in logged if line["event"].startswith(f"{file}: ")] == [
         f"{file}: HPA shop/orders: the adapter has no metric {name}, whose selector names the workload shop/orders; "
         "correct the name, unless another adapter serves it"
         for name in metrics
@@ -764,7 +786,9 @@ def test_what_a_release_with_these_values_cannot_serve_is_named(
 ) -> None:
     with capture_logs() as logged:
         check([file := file_of(tmp_path, item)], KNOWN, ChartValues(KNOWN, yaml.safe_load(values)))
-    assert [line["event"] for line in logged] == [f"{file}: HPA shop/orders: {hint}" for hint in hints]
+    assert [line["event"] for line in logged if line["event"].startswith(f"{file}: ")] == [
+        f"{file}: HPA shop/orders: {hint}" for hint in hints
+    ]
 
 
 def test_a_field_without_a_value_is_absent(tmp_path: Path) -> None:
