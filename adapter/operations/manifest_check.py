@@ -207,6 +207,15 @@ def _metric_faults(hpa: Hpa, whole: Json, known: _Known) -> Iterator[str]:
             yield f"the adapter has no metric {name}{hint}"
 
 
+def _whole_workload_metrics(whole: Json) -> Iterator[str]:
+    """Metrics that stages do not have, although the selector names a stage."""
+    for source in own_metrics(whole):
+        name = source["metric"]["name"]
+        has_stage = any(term["key"] == "stage" and term["operator"] == "In" for term in selector_terms(source))
+        if has_stage and METRICS[name].read_stage is None:
+            yield f"{name} is a number of the whole workload, so the API answers 400; leave stage out of the selector"
+
+
 def _bounds(hpa: Hpa, own: Autoscaler) -> Iterator[str]:
     """Minima above a maximum, which then decides. The rules have those of two annotations."""
     spec, rules = hpa.spec, own.annotations.rules
@@ -226,6 +235,7 @@ def _own_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
     yield from _unknown_workloads(own, known)
     yield from _ignored_rules(own, known)
     yield from _unmatched_labels(own, whole, known)
+    yield from _whole_workload_metrics(whole)
 
 
 def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:

@@ -249,13 +249,27 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             id="an annotation that contradicts the configuration",
         ),
         pytest.param(
-            [hpa(metric={"selector": {"matchLabels": {"workload": "orders", "stage": "map", "team": "b", "x": "1"}}})],
+            [hpa(metric={"selector": {"matchLabels": {"workload": "orders", "team": "b", "x": "1"}}})],
             [
                 "FILE: HPA shop/orders: required_workers selects team=b, a label that shop/orders does not have, so "
                 "the API answers 404; remove it, or add it to the labels of the workload",
                 "FILE: HPA shop/orders: required_workers selects x=1, a label that shop/orders does not have",
             ],
             id="labels that the workload does not have",
+        ),
+        *(
+            pytest.param(
+                [hpa(metric=metric)],
+                [
+                    "FILE: HPA shop/orders: required_workers is a number of the whole workload, so the API answers "
+                    "400; leave stage out of the selector"
+                ],
+                id=f"a stage of a metric that stages do not have, in {place}",
+            )
+            for place, metric in {
+                "a label": {"selector": {"matchLabels": {"workload": "orders", "stage": "map"}}},
+                "an expression": among("orders", stage=["map"]),
+            }.items()
         ),
         pytest.param(
             [with_metrics({"type": "External", "external": {"metric": {"name": "throughput"}, "target": RATE}})],
@@ -542,7 +556,8 @@ def test_a_metric_of_another_object_is_of_another_adapter(tmp_path: Path) -> Non
 
 def test_labels_of_the_workload_and_a_stage_may_be_selected(tmp_path: Path) -> None:
     labels = {"workload": "orders", "team": "a", "stage": "map"}
-    found = check([file_of(tmp_path, hpa(metric={"selector": {"matchLabels": labels}}))], KNOWN)
+    metric = {"name": "throughput", "selector": {"matchLabels": labels}}
+    found = check([file_of(tmp_path, hpa(metric=metric))], KNOWN)
     assert found.startswith("1 HPA without a fault for 1 workload")
 
 
