@@ -67,7 +67,7 @@ class Metadata(_Fields):
 class _ScaleTarget(_Fields):
     kind: str
     name: str
-    api_version: str | None = None
+    api_version: str = "v1"  # without one, Kubernetes looks for the kind in its core group
 
 
 class _Term(_Fields):

@@ -316,6 +316,22 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             ],
             id="a kind without a scale subresource",
         ),
+        *(
+            pytest.param(
+                [with_spec(scaleTargetRef={"name": "orders"} | target)],
+                [
+                    f"FILE: HPA shop/orders: no HPA can scale {target['kind']} shop/orders: {version} has no scalable "
+                    f"kind {target['kind']}; write apiVersion: apps/v1 with kind Deployment, StatefulSet or ReplicaSet"
+                ],
+                id=f"{target['kind']} of {version}",
+            )
+            for target, version in [
+                ({"kind": "Deployment"}, "v1, the default apiVersion,"),
+                ({"kind": "Pod", "apiVersion": "v1"}, "v1, the default apiVersion,"),
+                ({"kind": "deployment", "apiVersion": "apps/v1"}, "apps/v1"),
+                ({"kind": "Job", "apiVersion": "apps/v1"}, "apps/v1"),
+            ]
+        ),
         pytest.param(
             [WITHOUT_TARGET],
             ["FILE: HPA shop/orders: spec.scaleTargetRef: is required"],
@@ -496,6 +512,18 @@ def test_files_without_an_hpa_of_the_adapter_are_named(
         check([file := file_of(tmp_path, *documents)], KNOWN)
     text = f"no HPA in {file} scales by a metric of the adapter; name the files of those that do"
     assert [line["event"] for line in logged] == [text] * is_warned
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param({"kind": "ReplicationController"}, id="the only kind of the default version"),
+        pytest.param({"kind": "Deployment", "apiVersion": "apps/v1beta1"}, id="an old version, which no HPA reads"),
+    ],
+)
+def test_a_scale_target_is_found_by_its_group_and_kind(tmp_path: Path, target: dict[str, str]) -> None:
+    item = with_spec(scaleTargetRef={"name": "orders"} | target)
+    assert check([file_of(tmp_path, item)], KNOWN).startswith("1 HPA without a fault for 1 workload")
 
 
 def test_a_scaled_object_is_named_as_not_checked() -> None:
