@@ -127,7 +127,7 @@ class _Rules(_Fields):
     tolerance: _Tolerance | None = None
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
     stabilization_window_seconds: int | None = Field(default=None, ge=0, le=3600)
-    policies: list[_ScalingPolicy] | None = None
+    policies: list[_ScalingPolicy] | None = Field(default=None, min_length=1)
 
 
 class _Behavior(_Fields):

@@ -366,6 +366,11 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             ],
             id="values that Kubernetes refuses",
         ),
+        pytest.param(
+            [with_behavior(scaleDown={"policies": []})],
+            ["FILE: HPA shop/orders: spec.behavior.scaleDown.policies: expected at least one entry, got an empty list"],
+            id="no policies",
+        ),
         *(
             pytest.param(
                 [with_behavior(scaleUp={"tolerance": tolerance})],
