@@ -80,9 +80,13 @@ def text_of(path: FilePath) -> str:
 
 
 def documents(path: FilePath) -> list[Any]:
-    """All documents of a file, such as manifests. Raises ConfigError if it cannot be read or is not YAML."""
+    """All documents of a file, such as manifests. Raises ConfigError if it is not YAML or has a duplicate key."""
     try:
-        return list(yaml.load_all(text_of(path), _Loader))
+        roots = list(yaml.compose_all(text_of(path), _Loader))
+        faults = [f"{path}: {fault.sentence()}" for root in roots for fault in _unsupported(root, (), (), set())]
+        if faults:
+            raise ConfigError(faults)
+        return [_Loader("").construct_document(root) for root in roots]
     except yaml.YAMLError as error:
         raise ConfigError([f"{path}{_position(error)}: {_cause(error)}"]) from error
     except (ValueError, LookupError, RecursionError) as error:

@@ -856,7 +856,7 @@ def test_an_hpa_as_the_api_server_returns_it_is_valid(tmp_path: Path) -> None:
 def test_aliases_in_a_field_that_does_not_exist_cost_nothing(tmp_path: Path) -> None:
     file = file_of(tmp_path, hpa())
     levels = [f"  x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]" for level in range(1, 30)]
-    file.write_text("\n".join([file.read_text(), "extra:", "  x0: &x0 [1]", *levels, "  own: &own [*own]", ""]))
+    file.write_text("\n".join([file.read_text(), "extra:", "  x0: &x0 [1]", *levels, ""]))
     with pytest.raises(ConfigError, match=r"extra: is not a field of autoscaling/v2; expected one of apiVersion, kind"):
         check([file], KNOWN)
 
@@ -930,8 +930,15 @@ def test_each_manifest_of_the_repository_is_valid(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "fault"),
-    [("a: [", "is not YAML: "), (None, "cannot be read: No such file or directory")],
-    ids=["no YAML", "no file"],
+    [
+        ("a: [", "is not YAML: "),
+        (
+            "---\nspec: {maxReplicas: 4,\n  maxReplicas: 9}",
+            ": spec.maxReplicas: is set twice, in lines 2 and 3; remove one",
+        ),
+        (None, "cannot be read: No such file or directory"),
+    ],
+    ids=["no YAML", "a key twice", "no file"],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, fault: str) -> None:
     file = tmp_path / "hpas.yaml"
