@@ -81,8 +81,19 @@ def text_of(path: FilePath) -> str:
 
 def documents(path: FilePath) -> list[Any]:
     """All documents of a file, such as manifests. Raises ConfigError if it is not YAML or has a duplicate key."""
+    text = text_of(path)
     try:
-        roots = list(yaml.compose_all(text_of(path), _Loader))
+        return _manifests(text, path)
+    except ConfigError:
+        if "{{" not in text:
+            raise
+        fault = "looks like a Helm template; render it with `helm template`, and check the result"
+        raise ConfigError([f"{path}: {fault}"]) from None
+
+
+def _manifests(text: str, path: FilePath) -> list[Any]:
+    try:
+        roots = list(yaml.compose_all(text, _Loader))
         faults = [f"{path}: {fault.sentence()}" for root in roots for fault in _unsupported(root, (), (), set())]
         if faults:
             raise ConfigError(faults)

@@ -928,6 +928,9 @@ def test_each_manifest_of_the_repository_is_valid(file: Path) -> None:
     assert check([file], with_fleet(SERIES)).startswith("1 HPA without a fault for 1 workload")
 
 
+HELM = ": looks like a Helm template; render it with `helm template`, and check the result"
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -936,9 +939,11 @@ def test_each_manifest_of_the_repository_is_valid(file: Path) -> None:
             "---\nspec: {maxReplicas: 4,\n  maxReplicas: 9}",
             ": spec.maxReplicas: is set twice, in lines 2 and 3; remove one",
         ),
+        ("metadata: {name: {{ .Release.Name }}}", HELM),
+        ("{{- if .Values.hpa }}\nkind: HorizontalPodAutoscaler\n{{- end }}", HELM),
         (None, "cannot be read: No such file or directory"),
     ],
-    ids=["no YAML", "a key twice", "no file"],
+    ids=["no YAML", "a key twice", "a value of Helm", "a block of Helm", "no file"],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, fault: str) -> None:
     file = tmp_path / "hpas.yaml"
