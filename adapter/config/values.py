@@ -72,6 +72,7 @@ def _label_value(text: str) -> str:
 def _url(text: str) -> str:
     if not _is_url(text):
         fix = f"; write http://{text}" if "://" not in text and _is_url(f"http://{text}") else ""
+        fix = "; variables of the environment are not replaced in this file" if "$" in text else fix
         raise refusal(f"expected http://host or https://host, got {_shown_address(text)}{fix}")
     return text
 
@@ -82,7 +83,7 @@ def _is_url(text: str) -> bool:
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not parts.username
     except ValueError:  # an invalid bracket or port
         return False
-    return valid and not re.search(r"\s", text)
+    return valid and not re.search(r"\s", text) and not re.search("[${}]", parts.netloc)
 
 
 def _prometheus_url(text: str) -> str:
@@ -213,7 +214,7 @@ Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={
 Topic = Annotated[str, AfterValidator(_topic), Field(json_schema_extra={"pattern": f"^{_TOPIC}$"})]
 Service = Annotated[str, AfterValidator(_service), Field(json_schema_extra={"pattern": f"^{_SERVICE}$"})]
 Labels = dict[Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]]
-Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@]+(/.*)?$"})]
+Url = Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://[^/@${}]+(/.*)?$"})]
 PrometheusUrl = Annotated[Url, AfterValidator(_prometheus_url)]
 Brokers = Annotated[str, Field(min_length=1), AfterValidator(_brokers)]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]

@@ -129,6 +129,15 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(source('kind: pravega, url: "p:9090"'), "got 'p:9090'; write http://p:9090 (", id="the scheme"),
         pytest.param(source('kind: prometheus, url: "http://"'), "sources.it.url: expected http://host", id="no host"),
         pytest.param(source('kind: pravega, url: "ftp://a"'), "sources.it.url: expected http://host", id="ftp"),
+        *(
+            pytest.param(source(f'kind: prometheus, url: "{url}"'), f"got '{url}'{fix} (c", id=url)
+            for url, fix in (
+                ("${PROM_URL}", "; variables of the environment are not replaced in this file"),
+                ("http://${PROM_HOST}:9090", "; variables of the environment are not replaced in this file"),
+                ("http://{prometheus}", ""),
+                ("{host}:9090", ""),
+            )
+        ),
         pytest.param(
             source('kind: prometheus, url: "http://p/base/api/v1/"'),
             "sources.it.url: expected http://p/base without /api/v1, which the adapter adds, got 'http://p/base/api/v1/'",
