@@ -14,6 +14,7 @@ from adapter.config.sources import AnyReading, AnySource, IsolationLevel
 from adapter.config.values import (
     DAYS,
     Day,
+    Folder,
     Instant,
     Labels,
     Memory,
@@ -180,7 +181,7 @@ class Timing(Model):
 class Pipeline(Model):
     """The process that makes the decisions."""
 
-    checkpoint: Text = Field(description="Directory of the state, on a persistent volume.")
+    checkpoint: Folder = Field(description="Directory of the state, on a persistent volume.")
     cores: int = Field(
         default=2, ge=1, le=256, description="Threads of local Spark; two are enough for 1 000 workloads."
     )

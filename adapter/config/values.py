@@ -86,6 +86,12 @@ def _is_url(text: str) -> bool:
     return valid and not re.search(r"\s", text) and not re.search("[${}]", parts.netloc)
 
 
+def _folder(text: str) -> str:
+    if "://" in text:
+        raise refusal(f"expected a directory on a volume, such as /var/lib/backlog-adapter, got {_shown_address(text)}")
+    return text
+
+
 def _prometheus_url(text: str) -> str:
     if "?" in text or "#" in text:
         raise refusal("expected an address without ? and #, got one with them; put them under `parameters`")
@@ -209,6 +215,7 @@ def _topic(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
+Folder = Annotated[Text, AfterValidator(_folder)]
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_LABEL_VALUE}$"})]
 Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={"pattern": f"^{_DNS_LABEL}$"})]
 Topic = Annotated[str, AfterValidator(_topic), Field(json_schema_extra={"pattern": f"^{_TOPIC}$"})]

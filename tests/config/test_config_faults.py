@@ -113,6 +113,11 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         ),
         pytest.param("sources: {}\npipeline: {}", "pipeline.checkpoint: is required: Directory", id="no checkpoint"),
         pytest.param(
+            "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: s3://b/checkpoint}",
+            "pipeline.checkpoint: expected a directory on a volume, such as /var/lib/backlog-adapter, got 's3://b/check",
+            id="a checkpoint in object storage",
+        ),
+        pytest.param(
             whole("timing: {tick_s: 1.5}"), "timing.tick_s: expected a whole number, got 1.5", id="a broken tick"
         ),
         pytest.param(whole("timing: {tick_s: yes}"), "timing.tick_s: expected a whole number, got true", id="a yes"),
