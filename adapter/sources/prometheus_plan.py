@@ -101,14 +101,15 @@ def check(config: Config) -> list[str]:
 
 
 def hints(config: Config) -> list[str]:
-    """Queries of the configuration that probably return something else; each sentence begins with its path."""
-    return [
+    """Queries and matches that probably return something else; each sentence begins with its path."""
+    found = [(path, reads) for name in config.sources for path, reads in _configured_reads(config, name)]
+    of_queries = [
         f"{path}.signals.{signal}: {text}"
-        for name in config.sources
-        for path, reads in _configured_reads(config, name)
+        for path, reads in found
         for signal, template in reads.signals.items()
         for text in _query_hints(signal, template, reads.match)
     ]
+    return [*of_queries, *(f"{path}.{text}" for path, reads in found for text in _match_hints(reads))]
 
 
 def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterator[str]:
@@ -117,6 +118,17 @@ def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterat
     is_rate = signal.endswith(("_per_s", "_ratio"))
     if is_rate and _COUNTER.search(template) and not _RATE.search(template):
         yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
+
+
+def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:
+    preset, is_fleet = _preset(reads), isinstance(reads, Fleet)
+    for label in (label for label, value in reads.match.items() if "*" in value):
+        fix = "write the whole value" if is_fleet else "write the whole value, or use a fleet for many workloads"
+        yield f"{path_text(('match', label))}: names one value, because * is no wildcard here; {fix}"
+    needs_label = preset.name and not is_fleet and not preset.match_label
+    if needs_label and preset.workload_label not in reads.match:
+        text = f"has no {preset.workload_label}, with which the preset {preset.name} names each workload"
+        yield f"match: {text}; add it unless this is the only workload that matches"
 
 
 def _configured_reads(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
@@ -247,7 +259,7 @@ def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset) -> I
     if isinstance(reads, PrometheusReading) and not any(reads.match.values()):
         templates = {**preset.signals, **reads.signals}.values()
         if any(presets.count_placeholder(template, "match") for template in templates):
-            label = preset.workload_label or "app"
+            label = preset.match_label or preset.workload_label or "app"
             yield f"match: expected labels that only this workload has, such as {label}: NAME, got none with a value"
     for name in ("workload_label", "namespace_label", "stage_label") if isinstance(reads, Fleet) else ():
         if (label := getattr(reads, name)) and not _LABEL.fullmatch(label):

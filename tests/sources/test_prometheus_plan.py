@@ -229,6 +229,7 @@ def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None
             {"preset": "flink", "match": {"job_name": ""}}, f"{MATCH} job_name: NAME", id="a label without a value"
         ),
         pytest.param({"signals": {"workers": "a{$match}"}}, f"{MATCH} app: NAME", id="an own query of all series"),
+        pytest.param({"preset": "spark", "match": {"app": ""}}, f"{MATCH} app: NAME", id="a label that users add"),
     ],
 )
 def test_a_faulty_entry_is_reported_with_its_path(given: dict[str, object], sentence: str) -> None:
@@ -302,6 +303,36 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
 def test_a_query_that_probably_returns_something_else_has_a_hint(signal: str, query: str, hint: str | None) -> None:
     own = Workload(name="a", read=(reading(match={"app": "a"}, signals={signal: query}),))
     assert hints(config(own)) == ([f"workloads[0].read[0].signals.{signal}: {hint}"] if hint else [])
+
+
+WILDCARD = "names one value, because * is no wildcard here; write the whole value"
+UNNAMED = "has no job_name, with which the preset flink names each workload; add it unless this is the only workload"
+
+
+@pytest.mark.parametrize(
+    ("preset", "match", "hint"),
+    [
+        pytest.param("flink", {"job_name": "fraud"}, None, id="the label of the workload"),
+        pytest.param("flink", {"job": "fraud"}, f"match: {UNNAMED} that matches", id="the label of the scrape job"),
+        pytest.param(
+            "flink",
+            {"job_name": "fraud-*"},
+            f"match.job_name: {WILDCARD}, or use a fleet for many workloads",
+            id="a pattern",
+        ),
+        pytest.param("spark", {"app": "invoices"}, None, id="a label that users add to the series"),
+    ],
+)
+def test_a_match_that_probably_selects_something_else_has_a_hint(
+    preset: str, match: dict[str, str], hint: str | None
+) -> None:
+    own = Workload(name="a", read=(reading(preset=preset, match=match),))
+    assert hints(config(own)) == ([f"workloads[0].read[0].{hint}"] if hint else [])
+
+
+def test_a_fleet_that_matches_a_pattern_has_a_hint_and_needs_no_workload_label() -> None:
+    fleet = Fleet(name="f", source="main", preset="flink", match={"cluster": "eu-*"})
+    assert hints(config(fleets=(fleet,))) == [f"fleets[0].match.cluster: {WILDCARD}"]
 
 
 def test_a_query_of_a_workload_without_match_needs_no_match() -> None:

@@ -33,6 +33,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     without: tuple[str, ...] = ()  # signals of same_as that this one does not have
     namespace_label: str | None = None
     stage_label: str | None = None
+    match_label: str | None = None  # a label that users add to the series, where no series has the workload_label
     derived_labels: tuple[str, ...] = ()  # labels that the templates create, so that no series has them
 
 
