@@ -17,7 +17,7 @@ from adapter.config.patterns import WorkloadMatch, glob_hint
 from adapter.config.rule_layers import Layer, Layers, MatchEntry, RuleEntry, RuleSources
 from adapter.config.values import DAYS
 from adapter.core.periods import EVENT_LEAD_S, Event, Period
-from adapter.core.policies import policies_using, policy_of
+from adapter.core.policies import POLICIES, policies_using, policy_of
 from adapter.core.rule_book import MatchedRules, RuleBook
 from adapter.core.rules import MEANINGS, ORDERED, UNTIL_MEASURED, Rules, contradiction
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Setting, least and largest number of ticks. The growth is measured between all pairs of points of a rate window.
 TICKS = (("rate_window_s", 2, 120), ("stale_after_s", 1, math.inf), ("error_after_s", 2, math.inf))
+_PUBLISHED = tuple(policy.name for policy in POLICIES if policy.published)  # `safety` concerns them alone
 _LONG_EVENT = timedelta(days=31)  # of a sale or a match
 _TARGET, _LONG_TARGET_S = "backlog_time_target_s", 10_000
 # Price -> the warning if the other one is unset.
@@ -120,7 +121,7 @@ def unused_parameters(config: "Config") -> list[str]:
 
 
 def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
-    users = policies_using(str(path[-1]))
+    users = _PUBLISHED if path[-1] == "safety" else policies_using(str(path[-1]))
     if users and set(users).isdisjoint(policies):
         fix = "remove it unless an annotation of its HPA selects the other"
         present = f"the policy here is {' or '.join(policies)}"

@@ -406,6 +406,8 @@ def test_an_entry_of_rules_by_match_behind_others_is_named(first: str, second: s
         ("{policy: dataflow}", "{quanta: none}", []),
         ("{up_backlog_time_s: 20}", "{}", ["rules.up_backlog_time_s"]),
         ("{policy: varga}", "{quanta: none, min_workers: 2}", ["workloads[0].rules.quanta"]),
+        ("{policy: drain}", "{safety: off}", ["workloads[0].rules.safety"]),
+        ("{safety: off}", "{policy: varga}", []),
     ],
 )
 def test_a_parameter_is_unused_where_no_workload_has_a_policy_that_sizes_by_it(
