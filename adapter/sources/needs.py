@@ -75,9 +75,11 @@ def _unmet_needs(config: Config) -> list[_UnmetNeed]:
 
 
 def _sentence(unmet: _UnmetNeed, verb: str) -> str:
-    policy = unmet.policy if unmet.place else f"{unmet.policy} (default)"
+    entry = unmet.entries[0].path  # the path of shared rules would hide whose sources lack the signal
+    is_own = unmet.place.startswith(f"{entry}.")
+    policy = unmet.policy if is_own else f"{unmet.policy} ({unmet.place or 'default'})"
     missing = f"{verb} {' or '.join(unmet.need.signals)}, which {_readers(unmet.entries)} not provide"
-    return f"{unmet.place or unmet.entries[0].path}: the policy {policy} {missing}; {_providers(unmet.need.signals)}"
+    return f"{unmet.place if is_own else entry}: the policy {policy} {missing}; {_providers(unmet.need.signals)}"
 
 
 def _readers(entries: Sequence[_Entry]) -> str:

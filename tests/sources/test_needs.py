@@ -103,12 +103,11 @@ def test_the_fault_names_the_setting_of_the_policy_and_all_providers_of_the_sign
 
 
 @pytest.mark.parametrize(
-    ("shared", "place"),
-    [("{}", "fleets[0]: the policy drain (default) "), ("{policy: drain}", "rules.policy: the policy drain ")],
+    ("shared", "origin"), [("{}", "default"), ("{policy: drain}", "rules.policy")], ids=["default", "shared"]
 )
-def test_the_fault_of_an_inherited_policy_names_its_setting_or_the_entry(shared: str, place: str) -> None:
+def test_the_fault_of_an_inherited_policy_names_the_entry_and_the_setting(shared: str, origin: str) -> None:
     [fault] = check(fleet("source: prom, preset: spark", shared))
-    assert fault.startswith(f"{place}needs backlog_records")
+    assert fault.startswith(f"fleets[0]: the policy drain ({origin}) needs backlog_records")
 
 
 @pytest.mark.parametrize("policy", ["dataflow", "beam-flink", "netflix"])
@@ -123,26 +122,22 @@ def test_a_missing_optional_signal_is_a_hint(policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shared", "sentences_of", "place"),
+    ("policy", "sentences_of", "missing"),
     [
-        pytest.param(
-            "{policy: varga}",
-            check,
-            "rules.policy: the policy varga needs cpu_ratio or utilization_ratio",
-            id="a fault",
-        ),
-        pytest.param("{policy: netflix}", hints, "rules.policy: the policy netflix could use", id="a hint"),
+        pytest.param("varga", check, " needs cpu_ratio or utilization_ratio", id="a fault"),
+        pytest.param("netflix", hints, " could use", id="a hint"),
     ],
 )
 def test_the_missing_signal_of_a_hundred_workloads_is_reported_once(
-    shared: str, sentences_of: Callable[[Config], list[str]], place: str
+    policy: str, sentences_of: Callable[[Config], list[str]], missing: str
 ) -> None:
+    shared = f"{{policy: {policy}}}"
     many = ", ".join(f"{{name: w{number}, read: [{{{KAFKA}}}]}}" for number in range(100))
     own = f"{{name: own, read: [{{{KAFKA}}}], rules: {shared}}}"
     first, second = sentences_of(parse(f"{SOURCES}workloads: [{many}, {own}]\nrules: {shared}", "c.yaml"))
-    assert first.startswith(place)
+    assert first.startswith(f"workloads[0]: the policy {policy} (rules.policy){missing}")
     assert "which the sources of default/w0 and 99 more do not provide" in first
-    assert second.startswith(f"workloads[100].{place}")
+    assert second.startswith(f"workloads[100].rules.policy: the policy {policy}{missing}")
 
 
 COUNTED = {
@@ -179,4 +174,4 @@ def test_an_unknown_preset_is_the_fault_of_another_check() -> None:
 def test_the_fault_of_a_policy_by_match_names_the_match() -> None:
     matched = 'rules_by_match: [{name: "b.*", rules: {policy: varga}}]'
     (fault,) = check(fleet("source: kafka, groups: 'r.*'", f"{{policy: dataflow}}\n{matched}"))
-    assert fault.startswith("rules_by_match[0].rules.policy: the policy varga needs ")
+    assert fault.startswith("fleets[0]: the policy varga (rules_by_match[0].rules.policy) needs ")
