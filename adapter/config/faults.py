@@ -36,13 +36,18 @@ _PERCENT = 100
 _MOST_LISTED = 20  # settings in a message
 _RULES = frozenset(rule.name for rule in fields(Rules) if "hidden" not in rule.metadata)
 _BESIDE_RULES = ("pause", "excluded_periods", "expected", "failover")
+_SOURCES = '{kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}}'
+_READ = "[{source: kafka, group: orders, topics: [orders]}]"
 # Examples for a value of the wrong type. Key: the type of the error, and the setting or the model.
 _EXAMPLES = {
     ("model_type", "Pause"): "{direction: both}",
-    ("too_short", "sources"): '{kafka: {kind: kafka, bootstrap_servers: "kafka:9092"}}',
+    ("dict_type", "sources"): _SOURCES,
+    ("too_short", "sources"): _SOURCES,
     ("string_type", "bootstrap_servers"): '"kafka-0:9092,kafka-1:9092"',
     ("tuple_type", "days"): "[sat, sun]",
     ("tuple_type", "excluded_periods"): '[{from: "22:00", to: "06:00"}]',
+    ("tuple_type", "read"): _READ,
+    ("tuple_type", "workloads"): f"[{{name: orders, read: {_READ}}}]",
     ("tuple_type", "topics"): "[orders, payments]",
 }
 

@@ -152,7 +152,7 @@ class KafkaReading(Model):
     source: Text = Field(description="Name of a kafka source.")
     group: Text = Field(description="Consumer group whose committed offsets count the processed records.")
     topics: Annotated[tuple[Topic, ...], LISTED] = Field(
-        min_length=1, description="Topics whose log end offsets count the appended records."
+        min_length=1, description="Topics whose log end offsets count the appended records, such as [orders]."
     )
     transactional: bool = Field(
         default=False,

@@ -123,7 +123,14 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
         pytest.param(whole("timing: {tick_s: yes}"), "timing.tick_s: expected a whole number, got true", id="a yes"),
         pytest.param(whole("timing: 5"), "timing: expected a mapping, got 5", id="a number for a mapping"),
         pytest.param(
-            whole("workloads: {a: {}}"), "workloads: expected a list, got a mapping", id="a mapping for a list"
+            whole("workloads: {a: {}}"),
+            "workloads: expected a list, got a mapping; an example is [{name: orders, read: [{source: kafka, group: ",
+            id="a mapping for a list",
+        ),
+        pytest.param(
+            "sources: [{kind: kubernetes}]\npipeline: {checkpoint: c}",
+            "sources: expected a mapping, got a list; an example is {kafka: {kind: kafka, bootstrap_servers:",
+            id="a list for a mapping",
         ),
         pytest.param(
             source("url: a"), "sources.it.kind: expected one of prometheus, kafka", id="a source without kind"
@@ -405,6 +412,16 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
             reading("source: k8s"), "k8s is of kind kubernetes, which is read for every workload", id="kubernetes"
         ),
         pytest.param(reading("source: kafka, topics: [t]"), "workloads[0].read[0].group: is required", id="no group"),
+        pytest.param(
+            reading("source: kafka, group: g"),
+            "read[0].topics: is required: Topics whose log end offsets count the appended records, such as [orders]. (",
+            id="no setting of topics",
+        ),
+        pytest.param(
+            whole("workloads: [{name: a, read: {source: sim}}]"),
+            "read: expected a list, got a mapping; an example is [{source: kafka, group: orders, topics: [orders]}] (",
+            id="one reading without its list",
+        ),
         pytest.param(
             reading("source: kafka, group: g, topics: []"),
             "read[0].topics: expected at least one entry",
