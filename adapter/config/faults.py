@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from adapter.config.foreign_names import FOREIGN_NAMES, SYNONYMS
-from adapter.config.number_hints import number_hint
+from adapter.config.number_hints import EXPONENT, number_hint
 from adapter.core.rules import Rules
 
 Path = tuple[str | int, ...]
@@ -209,7 +209,8 @@ def _fix(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> str:
     if name.endswith("_ratio") and context.get("le") == 1 and 2 <= given <= _PERCENT:
         return f"; write {given / _PERCENT:g} for {given:g} %"
     if kind in ("float_type", "int_type") and isinstance(given, str):
-        return number_hint(given, name, partial(_accepts, settings[name]))
+        cause = ", which YAML reads as text" if EXPONENT.fullmatch(given) else ""
+        return cause + number_hint(given, name, partial(_accepts, settings[name]))
     return "; write it in quotes" if kind == "string_type" and isinstance(given, bool | int | float) else ""
 
 

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable, Mapping
 
+EXPONENT = re.compile(r"[0-9.]+[eE][0-9]+")  # YAML 1.1 reads a number without the sign of its exponent as text
 _PART = re.compile(r" *([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *([A-Za-z%]*)")
 _ISO_8601 = re.compile(r"P([0-9]+D)?(?:T(.+))?")  # without weeks, months and years
-_DECIMAL_COMMA = re.compile(r"([0-9]+),([0-9]{1,2})")  # 1,000 may be a thousand
+_DECIMAL_COMMA = re.compile(r"([0-9]+),([0-9]{1,2})")
+_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")  # 1,000 may also be 1.000
 _S = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 _SUFFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}  # no m: 5m records/s may be millions
 _FORMS = (  # names of settings, the units that they may have, the end of the message
@@ -19,14 +21,17 @@ _FORMS = (  # names of settings, the units that they may have, the end of the me
 def number_hint(text: str, name: str, is_allowed: Callable[[str], bool]) -> str:
     """The end of a message on a setting that is no number: the number to write, "" if its intent is unknown.
 
-    YAML reads 1e3 as text. is_allowed: whether the setting may have a number.
+    is_allowed: whether the setting may have a number.
     """
     if found := _DECIMAL_COMMA.fullmatch(text):
         number = f"{found[1]}.{found[2]}"
         return f"; write {number}, with a point" if is_allowed(number) else ""
+    if _THOUSANDS.fullmatch(text) and not is_allowed(text.replace(",", ".")):
+        number = text.replace(",", "")
+        return f"; write {number}, without a comma" if is_allowed(number) else ""
     for names, units, how in _FORMS:
         if names.search(name) and (value := _sum(text, units)) is not None:
-            number = f"{value:.12g}"
+            number = f"{value:.15g}"
             is_plain = number.replace(".", "").isdigit()
             return f"; write {number}{how.format(text=text)}" if is_plain and is_allowed(number) else ""
     return ""

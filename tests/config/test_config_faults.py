@@ -696,7 +696,9 @@ def test_a_shared_rule_may_contradict_the_default_of_a_policy_that_no_workload_u
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("rescale_pause_s: 1e3", "got '1e3'; write 1000, without quotes (c"),
+        ("rescale_pause_s: 1e3", "got '1e3', which YAML reads as text; write 1000, without quotes (c"),
+        ("worker_capacity_records_per_s: 1e12", "reads as text; write 1000000000000, without quotes (c"),
+        ("max_workers: 1e12", "expected a whole number, got '1e12', which YAML reads as text (c"),
         ('warm_up_s: "60"', "got '60'; write 60, without quotes (c"),
         ('max_workers: "8"', "expected a whole number, got '8'; write 8, without quotes (c"),
         ("backlog_time_target_s: 1m", "got '1m'; write 60, the seconds without a unit (c"),
@@ -723,7 +725,9 @@ def test_a_shared_rule_may_contradict_the_default_of_a_policy_that_no_workload_u
         ("target_utilization_ratio: 90%-5%", "got '90%-5%' (c"),
         ("target_utilization_ratio: '0,8'", "got '0,8'; write 0.8, with a point (c"),
         ("target_utilization_ratio: '8,0'", "got '8,0' (c"),
-        ("max_workers: '1,000'", "got '1,000' (c"),
+        ("max_workers: '1,000'", "got '1,000'; write 1000, without a comma (c"),
+        ("worker_capacity_records_per_s: '1,000,000'", "got '1,000,000'; write 1000000, without a comma (c"),
+        ("worker_capacity_records_per_s: '1,000'", "got '1,000' (c"),
         ("target_utilization_ratio: 800m", "got '800m'; write 0.8 for 800m (c"),
         ("worker_capacity_records_per_s: 4Gi", "got '4Gi'; write 4294967296 for 4Gi (c"),
         ("worker_capacity_records_per_s: 5k", "got '5k'; write 5000 for 5k (c"),
@@ -731,7 +735,7 @@ def test_a_shared_rule_may_contradict_the_default_of_a_policy_that_no_workload_u
         ("worker_capacity_records_per_s: 5m", "got '5m' (c"),
         ("worker_capacity_records_per_s: 5h", "got '5h' (c"),
         ("warm_up_s: soon", "got 'soon' (c"),
-        ("warm_up_s: 1e400", "got '1e400' (c"),
+        ("warm_up_s: 1e400", "got '1e400', which YAML reads as text (c"),
     ],
 )
 def test_a_text_that_looks_like_a_number_is_refused_with_the_number(setting: str, sentence: str):
