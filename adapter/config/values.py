@@ -149,16 +149,12 @@ def _instant(value: object) -> object:
         moment = datetime.fromisoformat(value)
     except ValueError as error:
         raise refusal(expected) from error
-    if moment.tzinfo is not None and not _RFC_3339.fullmatch(value):  # helm accepts no other form
+    if moment.tzinfo is None:
+        fix = f"write {moment.isoformat()}Z, or an offset such as +02:00 for Z"
+        raise refusal(f"expected a time with its zone, got {value_text(value)}; {fix}")
+    if not _RFC_3339.fullmatch(value):  # helm accepts no other form
         raise refusal(f"{expected}; write {moment.isoformat()}")
     return moment
-
-
-def _require_zone(value: datetime) -> datetime:
-    if value.tzinfo is None:
-        text = value.isoformat()
-        raise refusal(f"expected a time with its zone, got {text}; write {text}Z, or an offset such as +02:00 for Z")
-    return value
 
 
 def _minutes(value: object) -> int:
@@ -226,7 +222,7 @@ PrometheusUrl = Annotated[Url, AfterValidator(_prometheus_url)]
 Brokers = Annotated[str, Field(min_length=1), AfterValidator(_brokers)]
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Memory = Annotated[str, AfterValidator(_memory), Field(json_schema_extra={"pattern": f"^{_MEMORY}$"})]
-Instant = Annotated[datetime, BeforeValidator(_instant), AfterValidator(_require_zone)]
+Instant = Annotated[datetime, BeforeValidator(_instant)]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = get_args(Day)
 TimeOfDay = Annotated[  # minutes after midnight

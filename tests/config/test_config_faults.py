@@ -478,7 +478,7 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         ),
         pytest.param(
             workload("pause: {direction: up, until: 2026-01-31}"),
-            "pause.until: expected a time with its zone, got 2026-01-31T00:00:00",
+            "pause.until: expected a time with its zone, got '2026-01-31'; write 2026-01-31T00:00:00Z, or an offset",
             id="a time without zone",
         ),
         pytest.param(
