@@ -180,7 +180,8 @@ def _step_s(path: Path, at_s: Array) -> float:
     back = np.flatnonzero(gaps_s <= 0)
     if back.size:
         line, before_s, now_s = int(back[0]) + 3, at_s[back[0]], at_s[back[0] + 1]
-        raise TraceError(f"{path}:{line}: expected a time after {before_s:g} s, got {now_s:g} s; sort the rows by time")
+        fix = "two rows have this time, remove one" if now_s == before_s else "sort the rows by time"
+        raise TraceError(f"{path}:{line}: expected a time after {before_s:g} s, got {now_s:g} s; {fix}")
     step_s = float(np.median(gaps_s))
     off = np.flatnonzero(np.abs(gaps_s - step_s) > _SAME * step_s)
     if off.size:

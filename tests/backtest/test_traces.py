@@ -86,7 +86,10 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
             "divide the column by 1000000",
         ),
         ("seconds,rate\n0,1\n10,2\n5,3\n", ":4: expected a time after 10 s, got 5 s; sort the rows by time"),
-        ("seconds,rate\n0,1\n5,2\n5,3\n", ":4: expected a time after 5 s, got 5 s; sort the rows by time"),
+        (
+            "seconds,rate\n0,1\n5,2\n5,3\n",
+            ":4: expected a time after 5 s, got 5 s; two rows have this time, remove one",
+        ),
         (
             "seconds,rate\n0,1\n5,2\n10,3\n25,3\n30,3\n",
             ":5: expected the time 15 s, a step of 5 s after the row before, got 25 s; resample the file",
