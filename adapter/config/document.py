@@ -167,7 +167,14 @@ def _cause(error: yaml.YAMLError) -> str:
         return "holds more than one document; keep that of the configuration, without manifests of Kubernetes"
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     hint = "; indent with spaces, not tabs" if "\\t" in problem else ""
-    return f"is not YAML: {problem}{hint}"
+    return f"is not YAML: {problem}{_begin(error)}{hint}"
+
+
+def _begin(error: yaml.YAMLError) -> str:
+    """The line of the open bracket, text or block, which may be far above the position of the error."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.context_mark is None:
+        return ""
+    return f", {error.context} that begins in line {error.context_mark.line + 1}"
 
 
 def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:

@@ -56,6 +56,16 @@ def kafka(settings: str) -> str:
         pytest.param("", ["c.yaml: is empty"], id="an empty file"),
         pytest.param("# only a comment", ["c.yaml: is empty"], id="a file of comments"),
         pytest.param("a: [", ["c.yaml line 1 column 5: is not YAML"], id="a bracket left open"),
+        pytest.param(
+            "a: 1\nb: [1,\nc: 2\nd: 3",
+            ["line 4 column 2", "got ':', while parsing a flow sequence that begins in line 2"],
+            id="a bracket left open above",
+        ),
+        pytest.param(
+            "a: 1\nb:\n  - c: 1\n   d: 2",
+            ["line 4 column 4", "while parsing a block collection that begins in line 3"],
+            id="a wrong indentation",
+        ),
         pytest.param("a:\n\tb: 1", ["line 2 column 1", "spaces, not tabs"], id="a tab"),
         pytest.param("- 1", ["expected a mapping", "got a list"], id="a list"),
         pytest.param("a: 1\nb: 2\na: 3", ["a: is set twice, in lines 1 and 3"], id="a key twice"),
