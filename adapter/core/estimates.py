@@ -90,7 +90,7 @@ def _is_capacity_uncertain(tick: Tick) -> Mask:
 
 def _busiest(tick: Tick) -> Array:
     """The largest utilization of each stage's workload: all stages share the workers."""
-    return tick.largest(tick.rates.utilization_ratio)[tick.workload_index]
+    return tick.largest(tick.rates.mean_utilization_ratio)[tick.workload_index]
 
 
 def _may_be_slow(tick: Tick) -> Mask:

@@ -114,7 +114,9 @@ def trim(fast: Fast, oldest_s: Array) -> Fast:
     keep = fast.at_s >= oldest_s.min(initial=fast.at_s[-1])
     at_s = fast.at_s[keep]
     needed = at_s[:, None] >= oldest_s
-    points: dict[str, Any] = {name: np.where(needed, getattr(fast, name)[keep], np.nan) for name in (*POINTS, "busy")}
+    points: dict[str, Any] = {
+        name: np.where(needed, getattr(fast, name)[keep], np.nan) for name in (*POINTS, "utilization_ratio")
+    }
     return replace(fast, at_s=at_s, **points)
 
 

@@ -101,7 +101,8 @@ def observe(state: State, samples: Samples, book: RuleBook) -> Tick:
     stage_rules = rules if plain else rules.at(index)
     state = count_failures(without_deleted_hpas(state, at_s, rules), samples, rules)
     now = with_held_resources(stage_samples(samples, state.slow.stages), state.fast.signals, at_s, stage_rules)
-    fast = replace(state.fast, busy=np.vstack([state.fast.busy, now.complete_utilization_ratio]))
+    utilization = np.vstack([state.fast.utilization_ratio, now.complete_utilization_ratio])
+    fast = replace(state.fast, utilization_ratio=utilization)
     fast = with_repetition(fast, now, stage_rules)
     state = replace(state, fast=trim(fast, at_s - FAR_WINDOWS * stage_rules.rate_window_s))
 
@@ -192,7 +193,7 @@ def _is_level(signals: Signals, rates: Rates, now: StageSamples, rules: RuleColu
     Offsets that are committed in steps, or by each member of a group at its own time, and records that no consumer can
     read, look like that. While the utilization is unknown, a backlog that falls counts as that of full workers.
     """
-    busy, growth = first_known(rates.utilization_ratio, now.utilization_ratio), signals.growth_records_per_s
+    busy, growth = first_known(rates.mean_utilization_ratio, now.utilization_ratio), signals.growth_records_per_s
     noise = LEVEL_RATIO * signals.throughput_records_per_s
     short = signals.lowest_backlog_time_s < _NOISE_TARGET_RATIO * rules.backlog_time_target_s
     rising, falling = rates.rising & ~(short & (growth <= noise)), rates.falling & ~(growth >= -noise)

@@ -109,7 +109,7 @@ class Fast:
     backlog: Array = field(metadata=_by("stage", 0))
     partition: Array = field(metadata=_by("stage", 0))  # the largest backlog of a single partition
     reported: Array = field(metadata=_by("stage", 0))  # the throughput that a source computed
-    busy: Array = field(metadata=_by("stage", 0))  # the utilization, NaN while a resource is missing
+    utilization_ratio: Array = field(metadata=_by("stage", 0))  # NaN while a resource is missing
     signals: LatestSignals = field(metadata=_by("stage"))
     seen_at_s: Array = field(metadata=_by("stage"))  # the last tick with throughput and backlog
     processed_repeated_at_s: Array = field(metadata=_by("stage"))  # its last point that may be from before a gap

@@ -51,7 +51,7 @@ class Rates:
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
     falling: Mask
-    utilization_ratio: Array  # the mean over the window
+    mean_utilization_ratio: Array  # of the time that the throughput is of
     backlog_records: Array
     lowest_backlog_records: Array
     highest_backlog_records: Array  # before this tick
@@ -100,7 +100,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
         # With fewer than two points of the backlog, the rates alone decide.
         rising=rising | (np.isfinite(seen).sum(axis=0) < 2),
         falling=falling,
-        utilization_ratio=_mean_utilization(fast, near, far),
+        mean_utilization_ratio=_mean_utilization(fast, near, far),
         backlog_records=fast.backlog[-1],
         lowest_backlog_records=np.fmin.reduce(waiting, axis=0),
         highest_backlog_records=np.fmax.reduce(seen[:-1], axis=0, initial=np.nan),
@@ -109,12 +109,19 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
 
 
 def _mean_utilization(fast: Fast, near: Mask, far: Mask) -> Array:
-    """The mean utilization of the time for which counter_rate measures the throughput."""
-    covered = np.where(rises_always(np.where(near, fast.processed, np.nan)), near, far)
-    # A point describes the time before it, so the first one is of the time before the window.
-    known = covered & (np.cumsum(covered, axis=0) > 1) & np.isfinite(fast.busy)
-    count = known.sum(axis=0)
-    return total(np.where(known, fast.busy, 0.0)) / np.where(count > 0, count, np.nan)
+    """The mean utilization of the time for which counter_rate measures the throughput; NaN while the newest is unknown.
+
+    A source that computes the throughput itself reports the utilization of the same time, so its newest one counts.
+    """
+    steady = rises_always(np.where(near, fast.processed, np.nan))
+    counted = np.where(np.where(steady, near, far), fast.processed, np.nan)
+    since_first = np.isfinite(np.fmax.accumulate(counted, axis=0))
+    # A point describes the time before it, so the first one is of the time before the counter was known.
+    known = since_first & (np.cumsum(since_first, axis=0) > 1) & np.isfinite(fast.utilization_ratio)
+    count, newest = known.sum(axis=0), fast.utilization_ratio[-1]
+    mean = total(np.where(known, fast.utilization_ratio, 0.0)) / np.maximum(count, 1)
+    found: Array = np.where(np.isfinite(newest) & (count > 0), mean, newest)
+    return found
 
 
 def _directions(fast: Fast, waiting: Array, committed: Array, near: Mask) -> tuple[Mask, Mask]:

@@ -84,6 +84,40 @@ def test_the_capacity_follows_from_the_mean_utilization_of_the_rate_window():
     assert last(ticks, book(policy="drain")).worker_capacity_records_per_s == pytest.approx(1000 / 0.7 / 10, rel=0.1)
 
 
+def test_a_source_of_rates_reports_the_utilization_of_the_same_time():
+    """Spark reports both of the last batch, and every other one has much to do."""
+    ticks = [
+        tick(
+            at_s,
+            job(
+                **counts(),
+                throughput_records_per_s=rate,
+                input_rate_records_per_s=rate,
+                backlog_records=0,
+                utilization_ratio=rate / 1000,
+            ),
+        )
+        for at_s in range(0, 1801, 15)
+        for rate in [900.0 if at_s % 30 else 200.0]
+    ]
+    known = [found.worker_capacity_records_per_s for found in history(ticks, book(policy="drain"))]
+    assert {round(capacity) for capacity in known if capacity is not None} == {100}
+
+
+def test_a_utilization_that_is_missing_since_the_load_rose_is_no_measure_of_the_capacity():
+    rises_s = 1500.0
+    running = Fluid(
+        lambda at_s: 300.0 if at_s < rises_s else 900.0,
+        missing=lambda at_s: ["utilization_ratio"] if at_s > rises_s else [],
+    )
+    ticks = []
+    for at_s in range(0, 1801, 15):
+        ticks.append(tick(at_s, running.rows()))
+        running.run()
+    rules = book(policy="drain", rate_window_s=300.0, error_after_s=600)
+    assert last(ticks, rules).worker_capacity_records_per_s == pytest.approx(100, rel=0.02)
+
+
 def test_the_utilization_after_a_backlog_is_no_measure_of_the_capacity_while_it_drained():
     """12 workers of 100/s drain a backlog at 1200/s; then the input is 330/s, while the window still shows more."""
     running = Fluid(lambda at_s: 900.0 if at_s < 595 else 9000.0 if at_s < 600 else 330.0, workers=12)

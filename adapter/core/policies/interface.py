@@ -40,7 +40,7 @@ class PolicyInput:
     bottleneck: Mask  # not backpressured
     held_back: Mask  # one full subtask of a later stage holds back the sources
     saturated: Mask  # the backlog never ended within the window, in which the workers were always warm
-    level: Mask  # the backlog does not rise, is within the target, and no worker is full: it need not be real
+    level: Mask  # the backlog does not rise, is within the target, and workers are not full: it need not be real
     fit: Fit  # the input rate over time
     fit_age_s: Array  # since the newest point of the fit
     table: Table  # the learned capacity
