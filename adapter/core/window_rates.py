@@ -111,7 +111,7 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
 def _mean_utilization(fast: Fast, near: Mask, far: Mask) -> Array:
     """The mean utilization of the time for which counter_rate measures the throughput; NaN while the newest is unknown.
 
-    A source that computes the throughput itself reports the utilization of the same time, so its newest one counts.
+    The newest one counts for a source that computes the throughput itself, such as Spark of its last batch.
     """
     steady = rises_always(np.where(near, fast.processed, np.nan))
     counted = np.where(np.where(steady, near, far), fast.processed, np.nan)
