@@ -33,6 +33,13 @@ def partition_behind_s(tick: Tick) -> Array:
     return np.where((now > least) & ~stuck, behind_s, np.nan)
 
 
+def unevenness_ratio(tick: Tick) -> Array:
+    """Busy time of the busiest subtask / mean of its stage, the largest of the workload, shape (stages,); 1 unknown."""
+    mean = tick.now.utilization_ratio
+    ratio = tick.now.busiest_subtask_ratio / np.where(mean > 0, mean, np.nan)
+    return np.fmax(tick.largest(ratio)[tick.workload_index], 1.0)
+
+
 def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:
     """Update the load at which the fullest worker of each stage fell behind; NaN if it never did.
 

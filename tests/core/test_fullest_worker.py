@@ -1,9 +1,9 @@
 """The sum hides one partition that lags. Its own backlog counts while it does not catch up (S4-38)."""
 
-from math import nan
+from math import inf, nan
 
 import pytest
-from builders import JOB, book, counts, flow, job, last, tick
+from builders import JOB, Fluid, book, closed_each, counts, flow, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.engine import replay
@@ -139,3 +139,25 @@ def test_s4_37_a_size_leaves_the_fullest_worker_below_the_load_at_which_it_fell_
     """25 workers carry the load; 23 have at most 8 of 180 partitions each as well, 26 have at most 7."""
     stage = stage_input(30, 20_000, 0, policy="drain", records=((30, 30_000),), partitions=180, fullest_ratio=ratio)
     assert drain.size(stage).needed_workers[0] == size
+
+
+def uneven(lasts_s):
+    """A job of which one subtask has four times the mean load: 16 workers of 60/s carry 240/s, and 32 carry 480/s."""
+    running = Fluid(lambda at_s: 300.0, workers=32, each=60.0, pause_s=20.0)
+
+    def skew():
+        return 4.0 if running.at_s < lasts_s else 1.0
+
+    running.sink = lambda at_s: running.workers * running.each / skew()
+    running.more = lambda at_s: {"partitions": 32.0, "busiest_subtask_ratio": min(1.0, running.busy * skew())}
+    return running
+
+
+def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_while_the_keys_are_uneven():
+    jobs = {"uneven": uneven(inf), "even after 2 h": uneven(7200.0)}
+    rules = RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain")))
+    sizes = {
+        name: [each.required_workers for each in decided] for name, decided in closed_each(jobs, 14400, rules).items()
+    }
+    assert {name: set(each[120:240]) for name, each in sizes.items()} == {name: {32} for name in jobs}
+    assert {name: each[-1] for name, each in sizes.items()} == {"uneven": 32, "even after 2 h": 7}

@@ -207,10 +207,10 @@ def _even_size_that_carries(
 ) -> Array:
     """The smaller even size, or the next larger one where the known capacity of the smaller one is below the input.
 
-    A capacity far below its share was measured wrongly. A size that is tried has to carry the headroom, too.
+    A capacity far below what the busiest subtask allows was measured wrongly. A tried size carries the headroom, too.
     """
     rules, workers, known = policy_input.rules, policy_input.workers, capacity.rate(even)
-    share = capacity.present_records_per_s * even / np.maximum(workers, 1.0)
+    share = capacity.present_records_per_s / policy_input.unevenness_ratio * even / np.maximum(workers, 1.0)
     roomy = whole(capacity.size(_keep_up_rate(rules, input_rate)))
     tight = (confidence_at(capacity.table, even) > CARRIED) & (even < roomy)
     small = np.where(capacity.proven, (known < input_rate) & (SHARE_RATIO * known >= share), tight)
