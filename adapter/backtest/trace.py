@@ -181,14 +181,14 @@ def _step_s(path: Path, at_s: Array) -> float:
     if back.size:
         line, before_s, now_s = int(back[0]) + 3, at_s[back[0]], at_s[back[0] + 1]
         fix = "two rows have this time, remove one" if now_s == before_s else "sort the rows by time"
-        raise TraceError(f"{path}:{line}: expected a time after {before_s:g} s, got {now_s:g} s; {fix}")
+        raise TraceError(f"{path}:{line}: expected a time after {before_s:.15g} s, got {now_s:.15g} s; {fix}")
     step_s = float(np.median(gaps_s))
     off = np.flatnonzero(np.abs(gaps_s - step_s) > _SAME * step_s)
     if off.size:
         line, expected_s = int(off[0]) + 3, at_s[off[0]] + step_s
         raise TraceError(
-            f"{path}:{line}: expected the time {expected_s:g} s, a step of {step_s:g} s after the row before, "
-            f"got {at_s[off[0] + 1]:g} s; resample the file to equal steps, or cut it there"
+            f"{path}:{line}: expected the time {expected_s:.15g} s, a step of {step_s:g} s after the row before, "
+            f"got {at_s[off[0] + 1]:.15g} s; resample the file to equal steps, or cut it there"
         )
     return step_s
 

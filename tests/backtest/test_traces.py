@@ -87,6 +87,10 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         ),
         ("seconds,rate\n0,1\n10,2\n5,3\n", ":4: expected a time after 10 s, got 5 s; sort the rows by time"),
         (
+            "seconds,rate\n1764510010,1\n1764510020,2\n1764510015,3\n",
+            ":4: expected a time after 1764510020 s, got 1764510015 s; sort the rows by time",
+        ),
+        (
             "seconds,rate\n0,1\n5,2\n5,3\n",
             ":4: expected a time after 5 s, got 5 s; two rows have this time, remove one",
         ),
@@ -116,6 +120,7 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
         "milliseconds",
         "microseconds",
         "times that go back",
+        "Unix times that go back",
         "a time twice",
         "a gap",
         "no load at all",
