@@ -51,7 +51,7 @@ class Rates:
     stalled: Mask  # a steady counter stopped while a backlog waits
     rising: Mask  # the backlog rises, apart from its sawtooth
     falling: Mask
-    mean_utilization_ratio: Array  # of the time that the throughput is of
+    mean_utilization_ratio: Array  # over the time of the throughput
     backlog_records: Array
     lowest_backlog_records: Array
     highest_backlog_records: Array  # before this tick
@@ -111,8 +111,8 @@ def window_rates(fast: Fast, now: StageSamples, rules: RuleColumns, index: IntAr
 def _mean_utilization(fast: Fast, near: Mask, far: Mask) -> Array:
     """The mean utilization of the time for which counter_rate measures the throughput; NaN while the newest is unknown.
 
-    A source that computes the throughput itself reports it of another time than the utilization, so there the
-    utilization is in proportion to the newest throughput.
+    The newest one counts for a source that computes the throughput itself, because both are of the same time: of the
+    last batch of Spark, of the last minute of Flink.
     """
     steady = rises_always(np.where(near, fast.processed, np.nan))
     counted = np.where(np.where(steady, near, far), fast.processed, np.nan)
@@ -120,16 +120,9 @@ def _mean_utilization(fast: Fast, near: Mask, far: Mask) -> Array:
     # A point describes the time before it, so the first one is of the time before the counter was known.
     known = since_first & (np.cumsum(since_first, axis=0) > 1) & np.isfinite(fast.utilization_ratio)
     count, newest = known.sum(axis=0), fast.utilization_ratio[-1]
-    mean = np.where(count > 0, _total_where(known, fast.utilization_ratio) / np.maximum(count, 1), np.nan)
-    paired = near & np.isfinite(fast.reported + fast.utilization_ratio)
-    busy, done = _total_where(paired, fast.utilization_ratio), _total_where(paired, fast.reported)
-    working = (done > 0) & (fast.reported[-1] > 0)
-    relative = np.where(working, fast.reported[-1] * busy / np.where(working, done, 1.0), np.nan)
-    return np.where(np.isfinite(newest), first_known(mean, relative, newest), np.nan)
-
-
-def _total_where(known: Mask, values: Array) -> Array:
-    return total(np.where(known, values, 0.0))
+    mean = total(np.where(known, fast.utilization_ratio, 0.0)) / np.maximum(count, 1)
+    found: Array = np.where(np.isfinite(newest) & (count > 0), mean, newest)
+    return found
 
 
 def _directions(fast: Fast, waiting: Array, committed: Array, near: Mask) -> tuple[Mask, Mask]:

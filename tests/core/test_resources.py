@@ -104,16 +104,6 @@ def test_a_source_of_rates_reports_the_utilization_of_the_same_time():
     assert {round(capacity) for capacity in known if capacity is not None} == {100}
 
 
-def test_the_capacity_follows_from_the_mean_utilization_if_the_source_averages_the_throughput():
-    """Prometheus computes the throughput of the window; the job works in bursts, and the busy time is of the newest."""
-    rates = {"throughput_records_per_s": 1000.0, "input_rate_records_per_s": 1000.0, "backlog_records": 0}
-    ticks = [
-        tick(at_s, job(**counts(), **rates, utilization_ratio=0.1 if at_s % 60 == 30 else 0.9))
-        for at_s in range(0, 901, 15)
-    ]
-    assert last(ticks, book(policy="drain")).worker_capacity_records_per_s == pytest.approx(1000 / 0.7 / 10, rel=0.15)
-
-
 def test_a_utilization_that_is_missing_since_the_load_rose_is_no_measure_of_the_capacity():
     rises_s = 1500.0
     running = Fluid(
