@@ -88,7 +88,9 @@ def _is_url(text: str) -> bool:
 
 def _folder(text: str) -> str:
     if "://" in text:
-        raise refusal(f"expected a directory on a volume, such as /var/lib/backlog-adapter, got {_shown_address(text)}")
+        fix = f"; write {path}" if (path := text.removeprefix("file://")).startswith("/") else ""
+        given = f"got {_shown_address(text)}{fix}"
+        raise refusal(f"expected a directory on a volume, such as /var/lib/backlog-adapter, {given}")
     return text
 
 

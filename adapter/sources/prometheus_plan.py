@@ -16,6 +16,7 @@ LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refus
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
 _RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
+_SHARED_LABELS = frozenset({"job", "instance", "namespace", "cluster", "topic"})  # many workloads have the same value
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
@@ -126,7 +127,7 @@ def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:
         fix = "write the whole value" if is_fleet else "write the whole value, or use a fleet for many workloads"
         yield f"{path_text(('match', label))}: names one value, because * is no wildcard here; {fix}"
     needs_label = preset.name and not is_fleet and not preset.match_label
-    if needs_label and preset.workload_label not in reads.match:
+    if needs_label and reads.match.keys() <= _SHARED_LABELS:
         text = f"has no {preset.workload_label}, with which the preset {preset.name} names each workload"
         yield f"match: {text}; add it unless this is the only workload that matches"
 

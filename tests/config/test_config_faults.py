@@ -128,6 +128,11 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="a checkpoint in object storage",
         ),
         pytest.param(
+            "sources: {k: {kind: kubernetes}}\npipeline: {checkpoint: file:///var/lib/x}",
+            "got 'file:///var/lib/x'; write /var/lib/x",
+            id="a checkpoint as an address",
+        ),
+        pytest.param(
             whole("timing: {tick_s: 1.5}"), "timing.tick_s: expected a whole number, got 1.5", id="a broken tick"
         ),
         pytest.param(whole("timing: {tick_s: yes}"), "timing.tick_s: expected a whole number, got true", id="a yes"),
@@ -707,6 +712,7 @@ def test_a_shared_rule_may_contradict_the_default_of_a_policy_that_no_workload_u
     ("setting", "sentence"),
     [
         ("rescale_pause_s: 1e3", "got '1e3', which YAML reads as text; write 1000, without quotes (c"),
+        ("rescale_pause_s: 1e+3", "got '1e+3', which YAML reads as text; write 1000, without quotes (c"),
         ("worker_capacity_records_per_s: 1e12", "reads as text; write 1000000000000, without quotes (c"),
         ("max_workers: 1e12", "expected a whole number, got '1e12', which YAML reads as text (c"),
         ('warm_up_s: "60"', "got '60'; write 60, without quotes (c"),

@@ -314,6 +314,7 @@ UNNAMED = "has no job_name, with which the preset flink names each workload; add
     [
         pytest.param("flink", {"job_name": "fraud"}, None, id="the label of the workload"),
         pytest.param("flink", {"job": "fraud"}, f"match: {UNNAMED} that matches", id="the label of the scrape job"),
+        pytest.param("flink", {"namespace": "shop", "app": "fraud"}, None, id="a label of the deployment"),
         pytest.param(
             "flink",
             {"job_name": "fraud-*"},
