@@ -16,7 +16,7 @@ from adapter.core.observe import Tick
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.policies.sizing import policy_has
 from adapter.core.rates import Mask
-from adapter.core.relayed_load import HELD_BACK, is_held_back, misses_busy_time, proven_load, relayed_workers
+from adapter.core.relayed_load import HELD_BACK, is_held_back, misses_utilization, proven_load, relayed_workers
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, IntArray, first_known
 from adapter.core.scale_down_window import window_workers
@@ -272,7 +272,7 @@ def _workload_status(tick: Tick, paused: Pauses) -> WorkloadStatus:
         hpa_off=(tick.counts.spec_workers == 0) & (tick.facts.min_workers > 0),
         expecting=rules.expecting == 1,
         sink_unhealthy=tick.facts.sink_healthy == 0,
-        misses_metrics=misses_metrics(fast, tick.at_s, rules) | misses_busy_time(tick),
+        misses_metrics=misses_metrics(fast, tick.at_s, rules) | misses_utilization(tick),
         between_minutes=policy_has("decides_each_minute", rules) & ~_is_new_minute(tick),
         in_step=np.zeros(len(tick.workers), dtype=bool),
         needed_workers=np.full(len(tick.workers), np.nan),

@@ -70,9 +70,9 @@ def counter_rate(at_s: Array, values: Array, near: Mask, far: Mask, least_span_s
     at_s: shape (points,), increasing. values, near, far: shape (points, rows). least_span_s: positive, shape (rows,).
     Returns shape (rows,), units of the counter per second; NaN with a single step, or over less than least_span_s.
     """
-    close, wide = _Steps(at_s, np.where(near, values, np.nan)), _Steps(at_s, np.where(far, values, np.nan))
+    close, wide = np.where(near, values, np.nan), _Steps(at_s, np.where(far, values, np.nan))
     return first_known(
-        np.where(close.always, close.rate(least_span_s), np.nan),
+        np.where(rises_always(close), _Steps(at_s, close).rate(least_span_s), np.nan),
         wide.slope_rate(least_span_s, _slope(at_s, np.where(far, values, np.nan))),
         wide.zero_rate(_STILL_SPANS * least_span_s),
     )
@@ -184,7 +184,6 @@ class _Steps:
         self.first, self.last = np.fmin.reduce(values, axis=0), highest[-1]
         self.began_s, self.rose_s = np.fmin.reduce(risen_s, axis=0), np.fmax.reduce(risen_s, axis=0)
         self.longest_s = np.fmax.reduce(steps_s, axis=0, initial=0.0)
-        self.always = rises_always(values)
 
     def rate(self, least_span_s: Array) -> Array:
         """The rate from the first point to the last, for counters that rose at every point."""

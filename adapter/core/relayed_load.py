@@ -88,7 +88,7 @@ def relayed_workers(tick: Tick) -> Array:
     return tick.largest(np.where(_is_later(tick), np.nan_to_num(np.fmax(needed, fed)), np.nan))
 
 
-def misses_busy_time(tick: Tick) -> Mask:
+def misses_utilization(tick: Tick) -> Mask:
     """Whether a later stage of each workload reported a utilization within the last hour, and does not now."""
     reported = tick.at_s - tick.state.fast.signals.resources_at_s < MISSED_S
     missing = _is_later(tick) & reported & np.isnan(tick.now.utilization_ratio)

@@ -14,9 +14,9 @@ from adapter.core.rule_columns import RuleColumns
 from adapter.core.samples import Array, first_known
 from adapter.core.stage_samples import StageSamples, has_load
 from adapter.core.state import Fast
+from adapter.core.window_points import PARTITION_SUMS
 
 _COUNTERS = ("processed", "appended")
-_POINTS = (*_COUNTERS, "backlog", "partition")
 _REPEATED_TICKS = 1.5  # a repeated sample may be newer than the last one before the gap, by up to a tick
 
 
@@ -34,7 +34,7 @@ def with_repetition(fast: Fast, now: StageSamples, rules: RuleColumns) -> Fast:
     kept = returned.any(axis=0) & (trusted | ~returned).all(axis=0)
     input_trusted = trusted[_COUNTERS.index("appended")]
     points: dict[str, Any] = {}
-    for name in _POINTS:
+    for name in PARTITION_SUMS:
         values, stay = getattr(fast, name), kept | input_trusted if name == "appended" else kept
         old = (fast.at_s < fast.at_s[-1])[:, None] & ends & ~stay & _was_missing(values)
         points[name] = np.where(old, np.nan, values)

@@ -31,7 +31,6 @@ class StageSamples:
     highest_partition_backlog_records: Array
     hottest_partition_ratio: Array
     slowest_worker_ratio: Array
-    complete_utilization_ratio: Array  # utilization_ratio; NaN while one that was reported is missing
     resources: Array  # which of busy time, CPU, memory and network a stage reports: the sum of 1, 2, 4 and 8
     resources_at_s: Array  # the last tick in which none of them was missing
 
@@ -44,7 +43,7 @@ def stage_samples(samples: Samples, stages: tuple[tuple[str, str], ...]) -> Stag
     resources = np.array([reported[name] for name in ("utilization_ratio", *RESOURCES)])
     fullest = np.fmax.reduce(resources)
     which = np.exp2(np.arange(len(resources))) @ np.isfinite(resources)
-    reported |= {"utilization_ratio": fullest, "complete_utilization_ratio": fullest, "resources": which}
+    reported |= {"utilization_ratio": fullest, "resources": which}
     return StageSamples(**reported, resources_at_s=np.where(which > 0, samples.at_s, np.nan))
 
 
@@ -66,7 +65,6 @@ def with_held_resources(now: StageSamples, was: LatestSignals, at_s: float, rule
     return replace(
         now,
         utilization_ratio=np.where(missing, largest, now.utilization_ratio),
-        complete_utilization_ratio=np.where(missing, np.nan, now.utilization_ratio),
         resources=np.where(missing, was.resources, now.resources),
         resources_at_s=np.where(missing | (now.resources == 0), was.resources_at_s, now.resources_at_s),
     )

@@ -17,7 +17,7 @@ POINTS = {
     "partition": "highest_partition_backlog_records",
     "reported": "throughput_records_per_s",
 }
-_PARTITION_SUMS = ("processed", "appended", "backlog", "partition")
+PARTITION_SUMS = ("processed", "appended", "backlog", "partition")
 _OTHER_ORIGINS = ("uncommitted_partitions", "processed_source", "appended_source")
 _FEW_RATIO = 0.1  # of the partitions
 
@@ -44,7 +44,7 @@ def move_points(fast: Fast, share: Array) -> Fast:
     """
     is_gauge = np.isnan(first_known(fast.processed, fast.appended)).all(axis=0)
     kept = (share == 1) | (np.isfinite(share) & is_gauge)
-    points: dict[str, Any] = {name: np.where(kept, getattr(fast, name), np.nan) for name in _PARTITION_SUMS}
+    points: dict[str, Any] = {name: np.where(kept, getattr(fast, name), np.nan) for name in PARTITION_SUMS}
     # Records are whole: a rounding error must not look like a rise.
     points["backlog"] = np.where(share == 1, fast.backlog, np.rint(points["backlog"] * share))
     return replace(fast, **points)
