@@ -60,7 +60,7 @@ def rate_at(table: Table, size: Array, exponent: Array) -> Array:
     C(m) * (size / m) ** exponent (S4-25 has exponent 1). More workers never carry less.
     size: at least 0. exponent: in [0.5, 1]. Both of the shape (stages,).
     """
-    return _interpolate(table.sizes, _highest_so_far(table.rates), size, exponent)
+    return _interpolate(table.sizes, np.maximum.accumulate(table.rates), size, exponent)
 
 
 def size_for(table: Table, rate: Array, exponent: Array) -> Array:
@@ -68,7 +68,7 @@ def size_for(table: Table, rate: Array, exponent: Array) -> Array:
 
     0 for rate 0: any rate above it needs a whole worker once rounded up.
     """
-    return _interpolate(_highest_so_far(table.rates), table.sizes, rate, 1.0 / exponent)
+    return _interpolate(np.maximum.accumulate(table.rates), table.sizes, rate, 1.0 / exponent)
 
 
 def confidence_at(table: Table, size: Array) -> Array:
@@ -214,13 +214,6 @@ def _interpolate(keys: Array, values: Array, wanted: Array, power: Array) -> Arr
     last_key = np.where(low_key > 0, low_key, np.nan)[far]
     found[far] = low[far] * (wanted[far] / last_key) ** power[far]
     return found
-
-
-def _highest_so_far(rates: Array) -> Array:
-    risen = rates.copy()
-    for slot in range(1, SLOTS):
-        np.maximum(risen[slot - 1], risen[slot], out=risen[slot])
-    return risen
 
 
 def _with_entry(table: Table, rows: IntArray, entry: Array) -> Array:

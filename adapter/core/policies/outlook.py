@@ -8,7 +8,7 @@ from adapter.core.policies import LEAST_HORIZON_S
 from adapter.core.policies.interface import PolicyInput
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array, first_known
+from adapter.core.samples import Array
 from adapter.core.scale_down_cost import backlog_after_rescale_s
 from adapter.core.signals import HORIZON_S, drain_time
 
@@ -28,28 +28,6 @@ class Projection:
     caught_up_s: Array  # when the backlog is gone after a change
 
 
-class _Job:
-    """The backlog of a job, step by step."""
-
-    def __init__(self, backlog: Array, capacity: Array) -> None:
-        self.backlog, self._capacity = backlog, capacity
-        self.longest_s, self.longest_at_s = self.behind_s(), np.zeros_like(backlog)
-        self.empty_at_s = np.where(backlog > 0, np.nan, 0.0)
-
-    def step(self, at_s: Array, arrived: Array, able: Array) -> None:
-        """One step that ends at at_s. arrived, able: the records that arrive, and that the workers could process."""
-        self.backlog = np.maximum(self.backlog + arrived - able, 0.0)
-        behind_s = self.behind_s()
-        longer = behind_s > self.longest_s
-        self.longest_s = np.where(longer, behind_s, self.longest_s)
-        self.longest_at_s = np.where(longer, at_s, self.longest_at_s)
-        self.empty_at_s = np.where(self.backlog > 0, np.nan, np.fmin(self.empty_at_s, at_s))
-
-    def behind_s(self) -> Array:
-        """The backlog time now."""
-        return self.backlog / np.maximum(self._capacity, _LEAST_RATE)
-
-
 def horizon_s(rules: RuleColumns) -> Array:
     """How far `look_ahead` looks, seconds."""
     return np.maximum(np.maximum(rules.forecast_horizon_s, _LEAST_PAUSES * rules.rescale_pause_s), LEAST_HORIZON_S)
@@ -66,23 +44,36 @@ def look_ahead(policy_input: PolicyInput, highest: Array, capacity: Array, chang
     step_s = horizon_s(rules) / _STEPS
     starts_s, ends_s = rules.worker_start_s, rules.worker_start_s + rules.rescale_pause_s
     again = present * (backlog_after_rescale_s(rules) - rules.rescale_pause_s)
-    keep = _Job(policy_input.backlog_records, capacity)
-    change = _Job(policy_input.backlog_records + again, changed_capacity)
-    late = np.zeros(len(present), dtype=bool)
-    for number in range(1, _STEPS + 1):
-        at_s = number * step_s
-        arrived = step_s * (present + (highest - present) * (number - 0.5) / _STEPS)
-        keep.step(at_s, arrived, capacity * step_s)
-        late |= (keep.behind_s() > rules.backlog_time_target_s) & ((at_s >= ends_s) | (number == _STEPS))
-        old_s = np.clip(starts_s - (at_s - step_s), 0.0, step_s)
-        new_s = np.clip(at_s - ends_s, 0.0, step_s)
-        change.step(at_s, arrived, capacity * old_s + changed_capacity * new_s)
-    beyond_s = horizon_s(rules) + drain_time(change.backlog, changed_capacity, highest)
-    never_ends = np.minimum(policy_input.backlog_time_s, keep.behind_s()) > rules.short_backlog_time_s
+    number = np.arange(1, _STEPS + 1)[:, None]
+    at_s = number * step_s
+    arrived = step_s * (present + (highest - present) * (number - 0.5) / _STEPS)
+    old_s, new_s = np.clip(starts_s - (at_s - step_s), 0.0, step_s), np.clip(at_s - ends_s, 0.0, step_s)
+    keep = _backlogs(policy_input.backlog_records, arrived - capacity * step_s)
+    change = _backlogs(policy_input.backlog_records + again, arrived - capacity * old_s - changed_capacity * new_s)
+    keep_s = keep / np.maximum(capacity, _LEAST_RATE)
+    change_s = change / np.maximum(changed_capacity, _LEAST_RATE)
+    late = (keep_s[1:] > rules.backlog_time_target_s) & ((at_s >= ends_s) | (number == _STEPS))
+    never_ends = np.minimum(policy_input.backlog_time_s, keep_s[-1]) > rules.short_backlog_time_s
+    beyond_s = horizon_s(rules) + drain_time(change[-1], changed_capacity, highest)
     return Projection(
-        late=late | (never_ends & ~policy_input.level),
-        keep_behind_s=np.minimum(keep.longest_s, HORIZON_S),
-        keep_after_s=keep.longest_at_s,
-        change_behind_s=np.minimum(change.longest_s, HORIZON_S),
-        caught_up_s=np.fmin(first_known(change.empty_at_s, beyond_s), HORIZON_S),
+        late=late.any(axis=0) | (never_ends & ~policy_input.level),
+        keep_behind_s=np.minimum(np.fmax.reduce(keep_s), HORIZON_S),
+        keep_after_s=step_s * np.nan_to_num(keep_s, nan=-np.inf).argmax(axis=0),
+        change_behind_s=np.minimum(np.fmax.reduce(change_s), HORIZON_S),
+        caught_up_s=np.fmin(np.where(change[-1] > 0, beyond_s, step_s * _steps_until_empty(change)), HORIZON_S),
     )
+
+
+def _backlogs(first: Array, rises: Array) -> Array:
+    """The backlog at the beginning and after each step, of shape (steps + 1, stages). It never falls below 0.
+
+    rises: what arrives in each step - what the workers could process.
+    """
+    total = np.cumsum(np.vstack([first, rises]), axis=0)
+    return total - np.minimum(np.minimum.accumulate(total), 0.0)
+
+
+def _steps_until_empty(backlogs: Array) -> Array:
+    """The number of steps after which no records wait until the end; the last of them is empty."""
+    waits = backlogs > 0
+    return np.where(waits.any(axis=0), len(waits) - waits[::-1].argmax(axis=0), 0)
