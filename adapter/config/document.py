@@ -1,7 +1,7 @@
 """Parse YAML text into plain values, with the line of each setting."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -14,6 +14,7 @@ from adapter.errors import ConfigError
 _KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
 _TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
 _MERGE = "tag:yaml.org,2002:merge"
+_Check = Callable[[yaml.Node, Path], Iterator[Fault]]
 MOST_MERGED_KEYS = 1_000_000  # 10 000 workloads that each merge 100 keys
 _CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 reads 22:00 as 22 * 60
 # Helm writes 0.00005 as 5e-05, which YAML 1.1 reads as text.
@@ -79,29 +80,30 @@ def text_of(path: FilePath) -> str:
         raise ConfigError([f"{path}: expected UTF-8 text, got other bytes at byte {error.start}"]) from error
 
 
-def documents(path: FilePath) -> list[Any]:
-    """All documents of a file, such as manifests. Raises ConfigError if it is not YAML or has a duplicate key."""
+def manifests(path: FilePath) -> list[tuple[dict[Any, Any], list[str]]]:
+    """The objects of a file, also those of lists, each with a sentence for every key that it sets twice.
+
+    Raises ConfigError if the file is not YAML.
+    """
     text = text_of(path)
     try:
-        return _manifests(text, path)
-    except ConfigError:
-        if "{{" not in text:
-            raise
-        fault = "looks like a Helm template; render it with `helm template`, and check the result"
-        raise ConfigError([f"{path}: {fault}"]) from None
-
-
-def _manifests(text: str, path: FilePath) -> list[Any]:
-    try:
-        roots = list(yaml.compose_all(text, _Loader))
-        faults = [f"{path}: {fault.sentence()}" for root in roots for fault in _unsupported(root, (), (), set())]
-        if faults:
-            raise ConfigError(faults)
-        return [_Loader("").construct_document(root) for root in roots]
+        nodes = [node for root in yaml.compose_all(text, _Loader) for node in _objects(root)]
+        # The keys are compared first, because to construct an object adds merged keys to its nodes.
+        repeated = [[fault.sentence() for fault in _faults(node, _invalid_keys, (), (), set())] for node in nodes]
+        return list(zip((_Loader("").construct_document(node) for node in nodes), repeated, strict=True))
     except yaml.YAMLError as error:
-        raise ConfigError([f"{path}{_position(error)}: {_cause(error)}"]) from error
+        hint = "looks like a Helm template; render it with `helm template`, and check the result"
+        fault = hint if "{{" in text else _cause(error)
+        raise ConfigError([f"{path}{_position(error)}: {fault}"]) from error
     except (ValueError, LookupError, RecursionError) as error:
         raise ConfigError([f"{path}: is not YAML: {error}"]) from error
+
+
+def _objects(root: yaml.Node) -> list[yaml.Node]:
+    """The objects of a document, which may be a list as kubectl prints it."""
+    _, items = _child(root, "items") or (root, root)
+    found = items.value if isinstance(items, yaml.SequenceNode) else [root]
+    return [node for node in found if isinstance(node, yaml.MappingNode)]
 
 
 def read(text: str, where: str) -> Document:
@@ -122,7 +124,7 @@ def _parse(text: str, where: str) -> tuple[yaml.Node, Any]:
         root = loader.get_single_node()
         if root is None:
             raise ConfigError([f"{where}: is empty; expected a mapping with sources and pipeline"])
-        unsupported = [f"{fault.sentence()} ({where})" for fault in _unsupported(root, (), (), set())]
+        unsupported = [f"{fault.sentence()} ({where})" for fault in _faults(root, _unsupported, (), (), set())]
         if unsupported:
             raise ConfigError(unsupported)
         if _merged_keys(root) > MOST_MERGED_KEYS:
@@ -177,34 +179,40 @@ def _begin(error: yaml.YAMLError) -> str:
     return f", {error.context} that begins in line {error.context_mark.line + 1}"
 
 
-def _unsupported(node: yaml.Node, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
-    """What a configuration does not support: tags, duplicate keys, late merges, recursive aliases, and DEL."""
+def _faults(node: yaml.Node, check: _Check, path: Path, above: tuple[int, ...], seen: set[int]) -> Iterator[Fault]:
+    """The faults that a check finds in a node and in those below it, and recursive aliases."""
     if id(node) in above:
         yield Fault(path, "contains itself through an alias")
     if id(node) in seen:
         return
     seen.add(id(node))
+    yield from check(node, path)
+    for step, child in _children(node):
+        yield from _faults(child, check, (*path, step), (*above, id(node)), seen)
+
+
+def _unsupported(node: yaml.Node, path: Path) -> Iterator[Fault]:
+    """What a configuration does not support: tags, DEL, invalid keys, and late merges."""
     if node.tag not in _TAGS:
         yield Fault(path, f"has the tag {node.tag}; expected plain text, numbers, lists and mappings")
     if isinstance(node, yaml.ScalarNode) and "\x7f" in node.value:
         yield Fault(path, "has the control character \\x7f, with which helm fails; remove it")
-    if isinstance(node, yaml.MappingNode):
-        yield from _invalid_keys(node, path)
-    for step, child in _children(node):
-        yield from _unsupported(child, (*path, step), (*above, id(node)), seen)
+    yield from _invalid_keys(node, path)
+    merges = [key for key, _ in node.value if key.tag == _MERGE] if isinstance(node, yaml.MappingNode) else []
+    if merges and merges[0] is not node.value[0][0]:
+        text = "helm lets a merge replace the settings above it; write it as the first one of its mapping"
+        yield Fault((*path, merges[0].value), f"{text} (line {merges[0].start_mark.line + 1})")
 
 
-def _invalid_keys(node: yaml.MappingNode, path: Path) -> Iterator[Fault]:
+def _invalid_keys(node: yaml.Node, path: Path) -> Iterator[Fault]:
+    """Keys that are no text, and those that a mapping sets twice."""
     first: dict[str, int] = {}
-    for key, _ in node.value:
+    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
             yield Fault(path, f"expected text as the key in line {line}, got a list or mapping")
         elif key.value in first:
             yield Fault((*path, key.value), f"is set twice, in lines {first[key.value]} and {line}; remove one")
-        elif key.tag == _MERGE and first:
-            text = "helm lets a merge replace the settings above it; write it as the first one of its mapping"
-            yield Fault((*path, key.value), f"{text} (line {line})")
         else:
             first[key.value] = line
 

@@ -10,7 +10,7 @@ import numpy as np
 import structlog
 
 from adapter.config import ChartValues, Config, Workload, rule_book
-from adapter.config.document import documents
+from adapter.config.document import manifests
 from adapter.config.faults import nearest, suggestion
 from adapter.core.formatting import counted
 from adapter.core.metrics import METRICS
@@ -83,16 +83,18 @@ def check(files: Collection[Path], config: Config, values: ChartValues | None = 
     scaled_objects: list[str] = []
     for file in files:
         try:
-            given = documents(file)
+            given = manifests(file)
         except ConfigError as error:
             faults += error.faults
             continue
-        scaled_objects += [_name(item) for item in _objects(given, "ScaledObject")]
-        for item in _objects(given, "HorizontalPodAutoscaler"):
+        scaled_objects += [_name(item) for item, _ in given if item.get("kind") == "ScaledObject"]
+        for item, repeated in given:
+            if item.get("kind") != "HorizontalPodAutoscaler":
+                continue
             manifest = _read(file, item, known)
             first = found.setdefault(manifest.name, manifest) if manifest.name else manifest
             copies = [] if first is manifest else [f"is also in {first.file}; name each file once, or remove a copy"]
-            faults += [f"{file}: HPA {_name(item)}: {sentence}" for sentence in (*manifest.faults, *copies)]
+            faults += [f"{file}: HPA {_name(item)}: {sentence}" for sentence in (*repeated, *manifest.faults, *copies)]
     faults += [*_conflicts(found.values()), *_shared_targets(found.values())]
     if faults:
         raise ConfigError(faults)
@@ -111,16 +113,6 @@ def contents(config: Config) -> str:
     counts = ", ".join(counted(len(each), name) for name, each in parts.items())
     is_idle = not config.workloads and not config.fleets
     return f"{counts}; name a workload or a fleet, otherwise nothing is scaled" if is_idle else counts
-
-
-def _objects(found: Iterable[Any], kind: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a kind among documents, also those of a list as kubectl prints it."""
-    for document in found:
-        given = document if isinstance(document, Mapping) else {}
-        items = given.get("items")
-        for item in items if isinstance(items, list) else [given]:
-            if isinstance(item, Mapping) and item.get("kind") == kind:
-                yield item
 
 
 def _name(item: Mapping[str, Any]) -> str:

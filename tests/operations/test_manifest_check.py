@@ -935,15 +935,11 @@ HELM = ": looks like a Helm template; render it with `helm template`, and check 
     ("text", "fault"),
     [
         ("a: [", "is not YAML: "),
-        (
-            "---\nspec: {maxReplicas: 4,\n  maxReplicas: 9}",
-            ": spec.maxReplicas: is set twice, in lines 2 and 3; remove one",
-        ),
         ("metadata: {name: {{ .Release.Name }}}", HELM),
         ("{{- if .Values.hpa }}\nkind: HorizontalPodAutoscaler\n{{- end }}", HELM),
         (None, "cannot be read: No such file or directory"),
     ],
-    ids=["no YAML", "a key twice", "a value of Helm", "a block of Helm", "no file"],
+    ids=["no YAML", "a value of Helm", "a block of Helm", "no file"],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, fault: str) -> None:
     file = tmp_path / "hpas.yaml"
@@ -953,3 +949,44 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, f
         check([file], KNOWN)
     assert str(file) in refused.value.faults[0]
     assert fault in refused.value.faults[0]
+
+
+HPA_TEXT = yaml.safe_dump(hpa())
+OF_ALIAS = str(hpa()).replace("'metadata': {", "'metadata': {'labels': *d, ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"{HPA_TEXT}---\nkind: ConfigMap\nbinaryData: {{k: !!binary aGk=}}", id="binary data"),
+        pytest.param(f"{HPA_TEXT}---\nkind: ConfigMap\ndata: {{k: v, <<: {{a: b}}}}", id="a late merge beside the HPA"),
+        pytest.param(HPA_TEXT.replace("metadata:", "metadata:\n  annotations: {k: v, <<: {a: b}}"), id="a late merge"),
+        pytest.param(
+            f"{HPA_TEXT}---\nkind: Service\nspec: {{type: NodePort, type: ClusterIP}}", id="another key twice"
+        ),
+        pytest.param(f"items:\n- data: &d {{<<: {{a: b}}, a: c}}\n- {OF_ALIAS}", id="a merge of two items of a list"),
+    ],
+)
+def test_yaml_that_kubernetes_accepts_is_no_fault(tmp_path: Path, text: str) -> None:
+    (file := tmp_path / "hpas.yaml").write_text(text)
+    assert check([file], KNOWN).startswith("1 HPA without a fault")
+
+
+TWICE = str(hpa(workload="order")).replace("'maxReplicas'", "'maxReplicas': 4, 'maxReplicas'")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        pytest.param(TWICE, "1 and 1", id="in a document"),
+        pytest.param(f"kind: List\nitems:\n- {TWICE}", "3 and 3", id="in a list"),
+    ],
+)
+def test_a_key_that_an_hpa_sets_twice_hides_no_other_fault(tmp_path: Path, text: str, lines: str) -> None:
+    (file := tmp_path / "hpas.yaml").write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        check([file], KNOWN)
+    assert refused.value.faults == (
+        f"{file}: HPA shop/orders: spec.maxReplicas: is set twice, in lines {lines}; remove one",
+        f"{file}: HPA shop/orders: shop/order is not configured; did you mean shop/orders?",
+    )
