@@ -19,6 +19,8 @@ MOST_MERGED_KEYS = 1_000_000  # 10 000 workloads that each merge 100 keys
 _CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?$"))  # YAML 1.1 reads 22:00 as 22 * 60
 # Helm writes 0.00005 as 5e-05, which YAML 1.1 reads as text.
 _EXPONENT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+e-[0-9]+$"))
+# A text whose last line has an expression of helm, or follows a line that begins with one, such as {{ if .Values.x }}.
+_TEMPLATE = re.compile(r"(\{\{|^[ \t]*\{\{.*\n([ \t]*(#.*)?\n)*).*\Z", re.MULTILINE)
 
 
 class _Loader(yaml.SafeLoader):
@@ -92,9 +94,10 @@ def manifests(path: FilePath) -> list[tuple[dict[Any, Any], list[str]]]:
         repeated = [[fault.sentence() for fault in _faults(node, _invalid_keys, (), (), set())] for node in nodes]
         return list(zip((_Loader("").construct_document(node) for node in nodes), repeated, strict=True))
     except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        is_template = mark and _TEMPLATE.search("\n".join(text.splitlines()[: mark.line + 1]))
         hint = "looks like a Helm template; render it with `helm template`, and check the result"
-        fault = hint if "{{" in text else _cause(error)
-        raise ConfigError([f"{path}{_position(error)}: {fault}"]) from error
+        raise ConfigError([f"{path}{_position(error)}: {hint if is_template else _cause(error)}"]) from error
     except (ValueError, LookupError, RecursionError) as error:
         raise ConfigError([f"{path}: is not YAML: {error}"]) from error
 

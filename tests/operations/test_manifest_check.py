@@ -934,12 +934,21 @@ HELM = ": looks like a Helm template; render it with `helm template`, and check 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("a: [", "is not YAML: "),
-        ("metadata: {name: {{ .Release.Name }}}", HELM),
-        ("{{- if .Values.hpa }}\nkind: HorizontalPodAutoscaler\n{{- end }}", HELM),
-        (None, "cannot be read: No such file or directory"),
+        pytest.param("a: [", "is not YAML: ", id="no YAML"),
+        pytest.param("metadata: {name: {{ .Release.Name }}}", HELM, id="a value of Helm"),
+        pytest.param("{{- if .Values.hpa }}\nkind: HorizontalPodAutoscaler\n{{- end }}", HELM, id="a block of Helm"),
+        pytest.param(
+            "{{ if .Values.hpa }}\n# an HPA\n\nkind: HorizontalPodAutoscaler",
+            HELM,
+            id="a block of Helm that keeps its line breaks",
+        ),
+        pytest.param(
+            'summary: "{{ $labels.instance }}"\nspec:\n\tmaxReplicas: 4',
+            " line 3 column 1: is not YAML: found character '\\t' that cannot start any token",
+            id="a tab below a template of Prometheus",
+        ),
+        pytest.param(None, "cannot be read: No such file or directory", id="no file"),
     ],
-    ids=["no YAML", "a value of Helm", "a block of Helm", "no file"],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, fault: str) -> None:
     file = tmp_path / "hpas.yaml"
@@ -979,6 +988,7 @@ TWICE = str(hpa(workload="order")).replace("'maxReplicas'", "'maxReplicas': 4, '
     ("text", "lines"),
     [
         pytest.param(TWICE, "1 and 1", id="in a document"),
+        pytest.param(f"{TWICE}\n---\nsummary: '{{{{ $labels.instance }}}}'", "1 and 1", id="beside one of Prometheus"),
         pytest.param(f"kind: List\nitems:\n- {TWICE}", "3 and 3", id="in a list"),
     ],
 )
