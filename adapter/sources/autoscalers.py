@@ -18,13 +18,13 @@ Json = Mapping[str, Any]
 _SOURCES = {"External": "external", "Object": "object"}  # type of a metric -> its field
 # An HPA looks up the resource of a described object by kind and group, whatever the version.
 _OBJECTS = {(kind, api_version.split("/")[0]) for kind, api_version in OBJECT_KINDS.values()}
-# API group of Kubernetes -> its kinds with a scale subresource. A kind is case-sensitive.
-_SCALABLE = {"apps": ("Deployment", "StatefulSet", "ReplicaSet"), "": ("ReplicationController",)}
-# Group and kind of objects that somebody may name as a scale target, although they have no scale subresource.
-_NOT_SCALABLE = {
-    ("sparkoperator.k8s.io", "SparkApplication"),
-    ("spark.apache.org", "SparkApplication"),
-    ("batch", "Job"),
+# API group -> its kinds with a scale subresource, case-sensitive. Any kind of another group may have one.
+_SCALABLE = {
+    "apps": ("Deployment", "StatefulSet", "ReplicaSet"),
+    "": ("ReplicationController",),
+    "batch": (),
+    "sparkoperator.k8s.io": (),
+    "spark.apache.org": ("SparkCluster",),
 }
 
 
@@ -51,14 +51,11 @@ class ScaleTarget:
     def fault(self) -> str:
         """Why no HPA can scale it; "" if its kind may have a scale subresource."""
         group, kind = self.identity[:2]
-        if kind not in _SCALABLE.get(group, (kind,)):
-            version = "v1, the default apiVersion," if self.api_version == "v1" else self.api_version
-            fix = "write apiVersion: apps/v1 with kind Deployment, StatefulSet or ReplicaSet"
-            return f"no HPA can scale {self}: {version} has no scalable kind {kind}; {fix}"
-        if (group, kind) not in _NOT_SCALABLE:
+        if kind in _SCALABLE.get(group, (kind,)):
             return ""
-        fix = "scale what runs its workers, such as a Deployment or a StatefulSet"
-        return f"no HPA can scale {self}: a {self.kind} has no scale subresource; {fix}"
+        version = "v1, the default apiVersion," if self.api_version == "v1" else self.api_version
+        fix = "correct apiVersion or kind, or scale what runs its workers, such as a Deployment"
+        return f"no HPA can scale {self}: {version} has no scalable kind {kind}; {fix}"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

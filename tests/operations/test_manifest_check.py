@@ -308,28 +308,25 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             ],
             id="an old version hides no other fault",
         ),
-        pytest.param(
-            [with_spec(scaleTargetRef=SPARK)],
-            [
-                "FILE: HPA shop/orders: no HPA can scale SparkApplication shop/orders: a SparkApplication has no scale "
-                "subresource; scale what runs its workers, such as a Deployment or a StatefulSet"
-            ],
-            id="a kind without a scale subresource",
-        ),
         *(
             pytest.param(
                 [with_spec(scaleTargetRef={"name": "orders"} | target)],
                 [
                     f"FILE: HPA shop/orders: no HPA can scale {target['kind']} shop/orders: {version} has no scalable "
-                    f"kind {target['kind']}; write apiVersion: apps/v1 with kind Deployment, StatefulSet or ReplicaSet"
+                    f"kind {target['kind']}; correct apiVersion or kind, or scale what runs its workers, "
+                    "such as a Deployment"
                 ],
                 id=f"{target['kind']} of {version}",
             )
             for target, version in [
                 ({"kind": "Deployment"}, "v1, the default apiVersion,"),
+                ({"kind": "Rollout"}, "v1, the default apiVersion,"),
                 ({"kind": "Pod", "apiVersion": "v1"}, "v1, the default apiVersion,"),
                 ({"kind": "deployment", "apiVersion": "apps/v1"}, "apps/v1"),
-                ({"kind": "Job", "apiVersion": "apps/v1"}, "apps/v1"),
+                ({"kind": "DaemonSet", "apiVersion": "apps/v1"}, "apps/v1"),
+                ({"kind": "CronJob", "apiVersion": "batch/v1"}, "batch/v1"),
+                (SPARK, "sparkoperator.k8s.io/v1beta2"),
+                (SPARK | {"apiVersion": "spark.apache.org/v1"}, "spark.apache.org/v1"),
             ]
         ),
         pytest.param(

@@ -293,8 +293,8 @@ def test_no_right_is_proposed_for_a_kind_that_no_hpa_can_scale() -> None:
     scale = f"/apis/{version}/namespaces/shop/sparkapplications/clicks/scale"
     server.answers[scale] = {"status": 403, "reason": "Forbidden"}
     assert seen(reader(server))[("shop/clicks", FAULT)] == (
-        "HPA shop/clicks: no HPA can scale SparkApplication shop/clicks: a SparkApplication has no scale subresource; "
-        "scale what runs its workers, such as a Deployment or a StatefulSet"
+        "HPA shop/clicks: no HPA can scale SparkApplication shop/clicks: sparkoperator.k8s.io/v1beta2 has no scalable "
+        "kind SparkApplication; correct apiVersion or kind, or scale what runs its workers, such as a Deployment"
     )
 
 
