@@ -199,15 +199,6 @@ def _metric_faults(hpa: Hpa, whole: Json, known: _Known) -> Iterator[str]:
             yield f"the adapter has no metric {name}{hint}"
 
 
-def _whole_workload_metrics(whole: Json) -> Iterator[str]:
-    """Metrics that stages do not have, although the selector names a stage."""
-    for source in own_metrics(whole):
-        name = source["metric"]["name"]
-        has_stage = any(term["key"] == "stage" and term["operator"] == "In" for term in selector_terms(source))
-        if has_stage and METRICS[name].read_stage is None:
-            yield f"{name} is a number of the whole workload, so the API answers 400; leave stage out of the selector"
-
-
 def _bounds(hpa: Hpa, own: Autoscaler) -> Iterator[str]:
     """Minima above a maximum, which then decides. The rules have those of two annotations."""
     spec, rules = hpa.spec, own.annotations.rules
@@ -226,8 +217,7 @@ def _own_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
         yield own.target.fault
     yield from _unknown_workloads(own, known)
     yield from _ignored_rules(own, known)
-    yield from _unmatched_labels(own, whole, known)
-    yield from _whole_workload_metrics(whole)
+    yield from _label_faults(own, whole, known)
 
 
 def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
@@ -245,16 +235,19 @@ def _ignored_rules(own: Autoscaler, known: _Known) -> Iterable[str]:
     return columns(own.workloads[:1], np.zeros(1), known.rules, 0.0, overrides)[1].values()
 
 
-def _unmatched_labels(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
-    """Labels of a selector that its workload does not have. Those of a discovered workload are unknown."""
+def _label_faults(own: Autoscaler, whole: Json, known: _Known) -> Iterator[str]:
+    """Labels of a selector that its workload or metric does not have. Those of a discovered workload are unknown."""
     labels = {name: each.labels for name in own.workloads if (each := known.workloads.get(name))}
     for source in own_metrics(whole):
-        name = f"{whole['metadata']['namespace']}/{selected_workload(source)}"
+        metric, name = source["metric"]["name"], f"{whole['metadata']['namespace']}/{selected_workload(source)}"
         terms = (term for term in selector_terms(source) if term["operator"] == "In")
         for key, values in ((term["key"], term.get("values", [])) for term in terms):
+            if key == "stage" and METRICS[metric].read_stage is None:
+                text = f"{metric} is a number of the whole workload, so the API answers 400"
+                yield f"{text}; leave stage out of the selector"
             if key not in _SELECTED and name in labels and labels[name].get(key) not in values:
                 wanted = " or ".join(f"{key}={value}" for value in values)
-                text = f"{source['metric']['name']} selects {wanted}, a label that {name} does not have"
+                text = f"{metric} selects {wanted}, a label that {name} does not have"
                 yield f"{text}, so the API answers 404; remove it, or add it to the labels of the workload"
 
 
