@@ -13,16 +13,16 @@ VERSIONS = ("autoscaling/v2", "autoscaling/v1")  # an HPA of v1 scales by CPU al
 
 def with_known_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """A manifest with each misspelt field under the name that it stands for, and a sentence for each unknown field."""
-    faults: list[Fault] = []
     version = item["apiVersion"]
-    model = f"{version.partition('/')[2].upper()}HorizontalPodAutoscaler"
-    return _known(item, model, version, (), faults), [fault.sentence() for fault in faults]
+    unknown: list[tuple[Path, str]] = []
+    known = _known(item, f"{version.partition('/')[2].upper()}HorizontalPodAutoscaler", (), unknown)
+    return known, [Fault(path, f"is not a field of {version}; {fix}").sentence() for path, fix in unknown]
 
 
-def _known(given: Any, kind: str, version: str, path: Path, faults: list[Fault]) -> Any:
-    """kind: the type as the client writes it, such as V2MetricSpec or List[V2MetricSpec]."""
+def _known(given: Any, kind: str, path: Path, unknown: list[tuple[Path, str]]) -> Any:
+    """kind: the type as the client writes it, such as V2MetricSpec or List[V2MetricSpec]. unknown: receives fixes."""
     if isinstance(given, list) and (entry := re.fullmatch(r"[Ll]ist\[(\w+)\]", kind)):
-        return [_known(each, entry[1], version, (*path, at), faults) for at, each in enumerate(given)]
+        return [_known(each, entry[1], (*path, at), unknown) for at, each in enumerate(given)]
     model = getattr(client, kind, None)
     if model is None or not isinstance(given, Mapping):
         return given
@@ -31,9 +31,9 @@ def _known(given: Any, kind: str, version: str, path: Path, faults: list[Fault])
     for name, meant in names.items():
         if name != meant:
             fix = f"did you mean {meant}?" if meant else f"expected one of {', '.join(kinds)}"
-            faults.append(Fault((*path, name), f"is not a field of {version}; {fix}"))
+            unknown.append(((*path, name), fix))
     kept = {name: meant for name, meant in names.items() if meant}
-    return {meant: _known(given[name], kinds[meant], version, (*path, name), faults) for name, meant in kept.items()}
+    return {meant: _known(given[name], kinds[meant], (*path, name), unknown) for name, meant in kept.items()}
 
 
 def _meant(name: str, fields: Iterable[str], given: Container[str]) -> str | None:
