@@ -39,13 +39,16 @@ def rescaled(pauses_s, *, load=lambda at_s: 800.0, rows=Fluid.rows, warm_s=0.0, 
 
 
 SIMULATED = {"pauses_s", "load", "rows", "warm_s", "most", "change"}
+JOBS = {}  # by name, the arguments of `rescaled`, and rules
 
 
-def learned_each(cases):
-    """The settings that count in the end in jobs side by side. cases: by name, the arguments of `rescaled`, and rules.
+@cache
+def learned_each():
+    """The settings that count in the end in JOBS side by side.
 
     A job that ends earlier than another has no samples from then on.
     """
+    cases = {str(case): given for case, given in JOBS.items()}
     jobs = [rescaled(**{name: case[name] for name in SIMULATED & case.keys()}) for case in cases.values()]
     rules = [{name: case[name] for name in case.keys() - SIMULATED} for case in cases.values()]
     named = {name: Rules(**{"policy": "drain"} | CONFIGURED | own) for name, own in zip(cases, rules, strict=True)}
@@ -54,7 +57,7 @@ def learned_each(cases):
         of_each = [[(name, *row[1:]) for row in rows] for name, rows in zip(cases, seen, strict=True)]
         state, decisions = advance(state, tick(float(number * TICK_S), *of_each), RuleBook(by_workload=named))
         last |= {name: decisions for name, rows in zip(cases, seen, strict=True) if rows}
-    return {name: settings(decisions, name) for name, decisions in last.items()}
+    return {case: settings(last[str(case)], str(case)) for case in JOBS}
 
 
 def settings(decisions, workload):
@@ -63,62 +66,61 @@ def settings(decisions, workload):
     return {name.removeprefix("rules."): column[place] for name, column in decisions.record.items()}
 
 
-def learned(*pauses_s, of="rescale_pause_s", **more):
-    """The setting that counts after rescales with these pauses. more: as of learned_each."""
-    return learned_each({JOB: {"pauses_s": pauses_s, **more}})[JOB][of]
+def learned(*case, of="rescale_pause_s"):
+    """The setting that counts in the end in one of JOBS."""
+    return learned_each()[case][of]
 
 
 PAUSES_S = (20.0, 57.0, 130.0)
-
-
-@cache
-def after_three_rescales():
-    return learned_each({str(pause_s): {"pauses_s": [pause_s] * 3} for pause_s in PAUSES_S})
+JOBS |= {("three rescales", pause_s): {"pauses_s": [pause_s] * 3} for pause_s in PAUSES_S}
 
 
 @pytest.mark.parametrize("pause_s", PAUSES_S)
 def test_three_rescales_replace_the_setting(pause_s):
-    assert after_three_rescales()[str(pause_s)]["rescale_pause_s"] == pytest.approx(pause_s, abs=TICK_S / 2)
+    assert learned("three rescales", pause_s) == pytest.approx(pause_s, abs=TICK_S / 2)
+
+
+JOBS["catches up",] = {"pauses_s": [300.0] * 3}
 
 
 def test_a_rescale_of_a_job_that_catches_up_shows_the_whole_pause():
     """After 300 s it processes 1 100/s of 800/s input for longer than it takes until the next rescale."""
-    assert learned(*[300.0] * 3) == pytest.approx(300.0, abs=TICK_S / 2)
+    assert learned("catches up") == pytest.approx(300.0, abs=TICK_S / 2)
+
+
+JOBS["two rescales",] = {"pauses_s": [57.0] * 2}
 
 
 def test_two_rescales_do_not_replace_the_setting():
-    assert learned(57.0, 57.0) == CONFIGURED_S
+    assert learned("two rescales") == CONFIGURED_S
 
 
-@cache
-def before_an_event():
-    """After two and three rescales. The event begins 650 s after the last tick."""
+def before_an_event(rescales):
+    """The event begins 650 s after the last tick."""
+    last_s = rescales * (LEFT_S + 300) + LEFT_S
+    event = Event(begin_s=last_s + 650, end_s=last_s + 900, times=1.5)
+    return {"pauses_s": [300.0] * rescales, "warm_up_s": 400.0, "expected": (event,)}
 
-    def case(rescales):
-        last_s = rescales * (LEFT_S + 300) + LEFT_S
-        event = Event(begin_s=last_s + 650, end_s=last_s + 900, times=1.5)
-        return {"pauses_s": [300.0] * rescales, "warm_up_s": 400.0, "expected": (event,)}
 
-    return learned_each({str(rescales): case(rescales) for rescales in (2, 3)})
+JOBS |= {("before an event", rescales): before_an_event(rescales) for rescales in (2, 3)}
 
 
 @pytest.mark.parametrize(("rescales", "expecting"), [(2, 0.0), (3, 1.0)])
 def test_an_expected_event_counts_as_early_as_a_measured_pause_requires(rescales, expecting):
     """The event begins within the pause of 300 s and the warm-up of 400 s."""
-    assert before_an_event()[str(rescales)]["expecting"] == expecting
+    assert learned("before an event", rescales, of="expecting") == expecting
+
+
+JOBS["one odd rescale",] = {"pauses_s": [57.0, 57.0, 57.0, 600.0]}
+JOBS["no pause",] = {"pauses_s": [0.0] * 3}
 
 
 def test_one_odd_rescale_changes_nothing():
-    assert learned(57.0, 57.0, 57.0, 600.0) == pytest.approx(57.0, abs=TICK_S / 2)
-
-
-@cache
-def without_a_pause():
-    return learned_each({JOB: {"pauses_s": [0.0] * 3}})[JOB]
+    assert learned("one odd rescale") == pytest.approx(57.0, abs=TICK_S / 2)
 
 
 def test_a_job_without_a_pause_needs_none():
-    assert without_a_pause()["rescale_pause_s"] == 0.0
+    assert learned("no pause") == 0.0
 
 
 def unreadable(running):
@@ -145,19 +147,20 @@ LESS = {
 }
 
 
-@cache
-def while_less_is_processed():
-    return learned_each({name: {"pauses_s": [0.0] * 3, **case} for name, case in LESS.items()})
+JOBS |= {(name,): {"pauses_s": [0.0] * 3, **case} for name, case in LESS.items()}
 
 
 @pytest.mark.parametrize("case", LESS)
 @pytest.mark.parametrize("of", ["rescale_pause_s", "metric_delay_s"])
 def test_a_job_with_a_backlog_that_processes_less_for_another_reason_does_not_stop(case, of):
-    assert while_less_is_processed()[case][of] == 0.0
+    assert learned(case, of=of) == 0.0
+
+
+JOBS["old rescales",] = {"pauses_s": [20.0] * 3 + [90.0] * 4}
 
 
 def test_old_rescales_are_forgotten():
-    assert learned(*[20.0] * 3, *[90.0] * 4) == pytest.approx(90.0, abs=TICK_S / 2)
+    assert learned("old rescales") == pytest.approx(90.0, abs=TICK_S / 2)
 
 
 def late(delay_s):
@@ -173,32 +176,31 @@ def late(delay_s):
 
 
 DELAYS_S, WARM_UPS_S = (0.0, 60.0, 120.0), (0.0, 90.0, 180.0)
-
-
-@cache
-def with_delays():
-    # The first rescale comes before the samples rise steadily.
-    return learned_each({str(delay_s): {"pauses_s": [57.0] * 4, "rows": late(delay_s)} for delay_s in DELAYS_S})
+# The first rescale comes before the samples rise steadily.
+JOBS |= {("late", delay_s): {"pauses_s": [57.0] * 4, "rows": late(delay_s)} for delay_s in DELAYS_S}
+JOBS |= {("warms up", warm_s): {"pauses_s": [57.0] * 3, "warm_s": warm_s} for warm_s in WARM_UPS_S}
 
 
 @pytest.mark.parametrize("delay_s", DELAYS_S)
 def test_the_delay_of_the_samples_is_measured_by_the_pause(delay_s):
-    assert with_delays()[str(delay_s)]["metric_delay_s"] == pytest.approx(delay_s, abs=TICK_S)
-
-
-@cache
-def with_warm_ups():
-    return learned_each({str(warm_s): {"pauses_s": [57.0] * 3, "warm_s": warm_s} for warm_s in WARM_UPS_S})
+    assert learned("late", delay_s, of="metric_delay_s") == pytest.approx(delay_s, abs=TICK_S)
 
 
 @pytest.mark.parametrize("warm_up_s", WARM_UPS_S)
 def test_the_time_until_the_throughput_rises_no_more_is_measured(warm_up_s):
-    assert with_warm_ups()[str(warm_up_s)]["warm_up_s"] == pytest.approx(warm_up_s, abs=2 * TICK_S)
+    assert learned("warms up", warm_up_s, of="warm_up_s") == pytest.approx(warm_up_s, abs=2 * TICK_S)
+
+
+JOBS["backlog ends early",] = {
+    "pauses_s": [57.0] * 5,
+    "load": lambda at_s: 800.0 if at_s % 954 < 477 else 200.0,
+    "warm_s": 180.0,
+}
 
 
 def test_a_rescale_whose_backlog_ends_early_does_not_shorten_the_warm_up():
     """The input of every other rescale is low, so that half of the speed is enough."""
-    found = learned(*[57.0] * 5, load=lambda at_s: 800.0 if at_s % 954 < 477 else 200.0, warm_s=180.0, of="warm_up_s")
+    found = learned("backlog ends early", of="warm_up_s")
     assert found == pytest.approx(180.0, abs=2 * TICK_S)
 
 
@@ -214,38 +216,36 @@ def scale_again(running, second):
         running.scale(2 * running.workers)
 
 
-@cache
-def while_it_rises():
-    full = {"pauses_s": [57.0] * 3, "load": lambda at_s: 3000.0}
-    return learned_each({change.__name__: {"change": change, **full} for change in (vary, scale_again)})
+FULL = {"pauses_s": [57.0] * 3, "load": lambda at_s: 3000.0}
+JOBS |= {(change.__name__,): {"change": change, **FULL} for change in (vary, scale_again)}
 
 
 @pytest.mark.parametrize("change", [vary, scale_again])
 def test_a_throughput_that_rises_for_another_reason_is_no_warm_up(change):
-    assert while_it_rises()[change.__name__]["warm_up_s"] <= 2 * TICK_S
+    assert learned(change.__name__, of="warm_up_s") <= 2 * TICK_S
+
+
+def ready_after_the_pause(running):
+    """The new workers are ready some time after each pause, while the job still warms up for 180 s."""
+    ready = running.at_s - running.stopped_until_s >= 45
+    return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=20 if ready else 8)
+
+
+JOBS["ready after the pause",] = FULL | {"pauses_s": [57.0] * 5, "rows": ready_after_the_pause, "warm_s": 180.0}
 
 
 def test_a_warm_up_that_another_change_cuts_off_is_unknown():
-    """The new workers are ready some time after each pause, while the job still warms up for 180 s."""
-
-    def rows(running):
-        ready = running.at_s - running.stopped_until_s >= 45
-        return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=20 if ready else 8)
-
-    given = {"load": lambda at_s: 3000.0, "rows": rows, "warm_s": 180.0, "of": "warm_up_s"}
-    assert learned(*[57.0] * 5, **given) == UNTIL_MEASURED["warm_up_s"]
+    assert learned("ready after the pause", of="warm_up_s") == UNTIL_MEASURED["warm_up_s"]
 
 
-@cache
-def while_it_grows():
-    """Of a job that is behind and grows all the time, so that its throughput rises with each rescale."""
-    growing = {"load": lambda at_s: 3000.0, "rows": late(60.0), "warm_s": 180.0, "most": 9}
-    return learned_each({JOB: {"pauses_s": [57.0] * 4 + [0.0] * 2, **growing}})[JOB]
+# It is behind and grows all the time, so that its throughput rises with each rescale.
+GROWS = {"pauses_s": [57.0] * 4 + [0.0] * 2, "rows": late(60.0), "warm_s": 180.0, "most": 9}
+JOBS["grows",] = FULL | GROWS
 
 
 @pytest.mark.parametrize(("of", "value"), [("metric_delay_s", 60.0), ("warm_up_s", 180.0)])
 def test_rescales_without_a_pause_show_neither_a_delay_nor_a_warm_up(of, value):
-    assert while_it_grows()[of] == pytest.approx(value, abs=2 * TICK_S)
+    assert learned("grows", of=of) == pytest.approx(value, abs=2 * TICK_S)
 
 
 def requested(*sizes):
@@ -267,23 +267,18 @@ SIZES = {
 }
 
 
-@cache
-def after_requests():
-    """After rescales without a pause, and with one, to each of SIZES."""
-    return learned_each(
-        {
-            f"{name}, {pause_s}": {"pauses_s": [pause_s] * len(sizes), "change": requested(*sizes)}
-            for name, sizes in SIZES.items()
-            for pause_s in (0.0, 57.0)
-        }
-    )
+JOBS |= {
+    (name, pause_s): {"pauses_s": [pause_s] * len(sizes), "change": requested(*sizes)}
+    for name, sizes in SIZES.items()
+    for pause_s in (0.0, 57.0)
+}
 
 
 @pytest.mark.parametrize("pause_s", [0.0, 57.0])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_time_until_new_workers_are_ready_is_measured(pause_s, sizes):
     """The first rescale comes before the samples rise steadily, and is not measured."""
-    assert after_requests()[f"{sizes}, {pause_s}"]["worker_start_s"] == pytest.approx(45.0, abs=TICK_S)
+    assert learned(sizes, pause_s, of="worker_start_s") == pytest.approx(45.0, abs=TICK_S)
 
 
 READY = {  # workers of which 13 were requested at 0 s, from some times on
@@ -294,30 +289,46 @@ READY = {  # workers of which 13 were requested at 0 s, from some times on
 }
 
 
-@pytest.mark.parametrize(("ready", "start_s"), READY.values(), ids=READY)
-def test_a_start_ends_when_all_new_workers_are_ready(ready, start_s):
-    seen, state = {"spec_workers": 10, "workers": 10, "ready_workers": 10}, EMPTY
+@cache
+def after_starts():
+    """The settings in the end, by READY."""
+    seen, state = {case: counts(10) for case in READY}, EMPTY
+    rules = RuleBook(by_workload=dict.fromkeys(READY, Rules(policy="drain")))
     for at_s in range(-300, 601, TICK_S):
-        seen |= {"spec_workers": 13, "workers": 13} if at_s == 0 else {}
-        seen |= {"ready_workers": ready[at_s]} if at_s in ready else {}
-        samples = tick(float(at_s), job(**seen, **flow(at_s + 300.0, throughput=800)))
-        state, decisions = advance(state, samples, book(policy="drain"))
-    assert decisions.record["rules.worker_start_s"][0] == start_s
+        for case, (ready, _) in READY.items():
+            seen[case] |= {"spec_workers": 13, "workers": 13} if at_s == 0 else {}
+            seen[case] |= {"ready_workers": ready[at_s]} if at_s in ready else {}
+        stream = flow(at_s + 300.0, throughput=800)
+        state, decisions = advance(
+            state, tick(float(at_s), *(job(case, **seen[case], **stream) for case in seen)), rules
+        )
+    return {case: settings(decisions, case) for case in READY}
+
+
+@pytest.mark.parametrize("case", READY)
+def test_a_start_ends_when_all_new_workers_are_ready(case):
+    _, start_s = READY[case]
+    assert after_starts()[case]["worker_start_s"] == start_s
+
+
+def not_ready_in_a_pause(running):
+    ready = 0 if running.at_s < running.stopped_until_s else running.workers
+    return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=ready)
+
+
+def never_ready(running):
+    return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=9)
+
+
+JOBS |= {(rows.__name__,): {"pauses_s": [57.0] * 4, "rows": rows} for rows in (not_ready_in_a_pause, never_ready)}
 
 
 def test_a_job_that_stops_until_its_new_workers_are_ready_does_not_wait_for_them():
-    def rows(running):
-        ready = 0 if running.at_s < running.stopped_until_s else running.workers
-        return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=ready)
-
-    assert learned(*[57.0] * 4, rows=rows, of="worker_start_s") == 0.0
+    assert learned("not_ready_in_a_pause", of="worker_start_s") == 0.0
 
 
 def test_workers_that_never_become_ready_show_no_start():
-    def rows(running):
-        return [row for row in running.rows() if row[2] != "ready_workers"] + job(ready_workers=9)
-
-    assert learned(*[57.0] * 4, rows=rows, of="worker_start_s") == UNTIL_MEASURED["worker_start_s"]
+    assert learned("never_ready", of="worker_start_s") == UNTIL_MEASURED["worker_start_s"]
 
 
 TARGETS = {  # the pause, rules -> the target
@@ -332,56 +343,46 @@ TARGETS = {  # the pause, rules -> the target
 }
 
 
-@cache
-def with_targets():
-    warm = {"warm_up_s": 180.0, "metric_delay_s": 0.0}
-    return learned_each(
-        {name: {"pauses_s": [pause_s] * 3, **warm | rules} for name, (pause_s, rules, _) in TARGETS.items()}
-    )
+WARM = {"warm_up_s": 180.0, "metric_delay_s": 0.0}
+JOBS |= {(name,): {"pauses_s": [pause_s] * 3, **WARM | rules} for name, (pause_s, rules, _) in TARGETS.items()}
 
 
 @pytest.mark.parametrize("case", TARGETS)
 def test_an_unset_target_is_the_backlog_that_a_rescale_makes_if_that_is_longer(case):
     *_, target_s = TARGETS[case]
-    assert with_targets()[case]["backlog_time_target_s"] == pytest.approx(target_s, abs=TICK_S / 2)
+    assert learned(case, of="backlog_time_target_s") == pytest.approx(target_s, abs=TICK_S / 2)
 
 
-@cache
-def with_a_cost_of(value_s):
-    """Of jobs with one of UNTIL_MEASURED set, to its default if value_s is None."""
-    return learned_each(
-        {
-            of: {
-                "pauses_s": [57.0] * 3,
-                "rows": late(60.0),
-                "warm_s": 180.0,
-                of: default_s if value_s is None else value_s,
-            }
-            for of, default_s in UNTIL_MEASURED.items()
-        }
-    )
+JOBS |= {
+    (of, value_s): {"pauses_s": [57.0] * 3, "rows": late(60.0), "warm_s": 180.0, of: value_s}
+    for of, default_s in UNTIL_MEASURED.items()
+    for value_s in (200.0, default_s)
+}
 
 
 @pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_cost_that_is_set_stays(of):
-    assert with_a_cost_of(200.0)[of][of] == 200.0
+    assert learned(of, 200.0, of=of) == 200.0
 
 
 @pytest.mark.parametrize("of", UNTIL_MEASURED)
 def test_a_value_that_is_used_until_it_is_measured_stays_if_it_is_set(of):
-    assert with_a_cost_of(None)[of][of] == UNTIL_MEASURED[of]
+    assert learned(of, UNTIL_MEASURED[of], of=of) == UNTIL_MEASURED[of]
 
 
 @pytest.mark.parametrize("of", ["warm_up_s", "metric_delay_s"])
 def test_a_job_without_a_pause_keeps_the_settings_that_a_pause_shows(of):
-    assert without_a_pause()[of] == UNTIL_MEASURED[of]
+    assert learned("no pause", of=of) == UNTIL_MEASURED[of]
+
+
+JOBS["one late rescale",] = {"pauses_s": [57.0] * 2, "rows": late(60.0)}
+JOBS["one late rescale that warms up",] = {"pauses_s": [57.0] * 2, "rows": late(60.0), "warm_s": 30.0}
 
 
 def test_one_rescale_shows_the_delay_but_no_warm_up():
     """The first of the two comes before the samples rise steadily, and is not measured."""
-    rows = late(60.0)
-    assert learned(57.0, 57.0, rows=rows, of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
-    assert learned(57.0, 57.0, rows=rows, warm_s=30.0, of="warm_up_s") == UNTIL_MEASURED["warm_up_s"]
+    assert learned("one late rescale", of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
+    assert learned("one late rescale that warms up", of="warm_up_s") == UNTIL_MEASURED["warm_up_s"]
 
 
 NO_PAUSE = pytest.approx(UNTIL_MEASURED["metric_delay_s"])
@@ -398,23 +399,22 @@ ODD_STOPS = {  # pauses -> the delay
 }
 
 
-@cache
-def after_odd_stops():
-    return learned_each({name: {"pauses_s": each, "rows": late(180.0)} for name, (each, _) in ODD_STOPS.items()})
+JOBS |= {(name,): {"pauses_s": each, "rows": late(180.0)} for name, (each, _) in ODD_STOPS.items()}
+JOBS["most show no pause",] = {"pauses_s": [0.0] + [57.0] * 3 + [0.0] * 4, "rows": late(180.0)}
 
 
 @pytest.mark.parametrize("case", ODD_STOPS)
 def test_a_delay_does_not_count_while_most_rescales_show_no_pause(case):
     """The first rescale comes before the samples rise steadily, and is not measured."""
     _, delay_s = ODD_STOPS[case]
-    assert after_odd_stops()[case]["metric_delay_s"] == delay_s
+    assert learned(case, of="metric_delay_s") == delay_s
 
 
 def test_a_delay_that_three_rescales_have_shown_stays_while_most_show_no_pause():
-    assert learned(*[0.0] + [57.0] * 3 + [0.0] * 4, rows=late(180.0), of="metric_delay_s") == SHOWN
+    assert learned("most show no pause", of="metric_delay_s") == SHOWN
 
 
-def test_workers_that_stay_until_the_pause_ends_do_not_shorten_the_delay():
+def staying():
     """The count of the workers falls with the pause of a scale-down, and rises before that of a scale-up."""
     delayed, most = late(120.0), [10.0]
 
@@ -424,18 +424,29 @@ def test_workers_that_stay_until_the_pause_ends_do_not_shorten_the_delay():
         known = [row for row in delayed(running) if row[2] not in ("workers", "ready_workers")]
         return [*known, *job(workers=most[0], ready_workers=most[0])]
 
-    found = learned(*[57.0] * 7, rows=rows, of="metric_delay_s")
-    assert found == pytest.approx(120.0, abs=TICK_S)
+    return rows
 
 
-def test_of_two_rescales_the_longer_delay_counts():
+def late_at_first():
     early, present = late(60.0), late(0.0)
 
     def rows(running):
         seen = early(running), present(running)
         return seen[running.at_s > 950]
 
-    assert learned(57.0, 57.0, 57.0, rows=rows, of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
+    return rows
+
+
+JOBS["workers stay",] = {"pauses_s": [57.0] * 7, "rows": staying()}
+JOBS["late at first",] = {"pauses_s": [57.0] * 3, "rows": late_at_first()}
+
+
+def test_workers_that_stay_until_the_pause_ends_do_not_shorten_the_delay():
+    assert learned("workers stay", of="metric_delay_s") == pytest.approx(120.0, abs=TICK_S)
+
+
+def test_of_two_rescales_the_longer_delay_counts():
+    assert learned("late at first", of="metric_delay_s") == pytest.approx(60.0, abs=TICK_S)
 
 
 def slow_start(until_s=480, load=1000.0, **rules):
@@ -539,8 +550,9 @@ def test_a_neighbour_with_a_longer_window_changes_no_measurement():
             running.run()
         return state.slow.last_rescales.pause_s[:, list(state.slow.workloads).index(JOB)].tolist()
 
-    assert np.isfinite(last_pauses()).sum() >= 3
-    assert last_pauses("shop/other") == pytest.approx(last_pauses(), nan_ok=True)
+    alone = last_pauses()
+    assert np.isfinite(alone).sum() >= 3
+    assert last_pauses("shop/other") == pytest.approx(alone, nan_ok=True)
 
 
 def test_a_first_count_of_the_workers_begins_no_measurement():
@@ -573,40 +585,36 @@ def restarted(running):
     return replace(running, processed=running.processed - before, appended=running.appended - before).rows()
 
 
-@cache
-def silent_while_down():
-    restarted.before = 0.0
-    return learned_each({rows.__name__: {"pauses_s": [57.0] * 3, "rows": rows} for rows in (silent, restarted)})
+JOBS |= {(rows.__name__,): {"pauses_s": [57.0] * 3, "rows": rows} for rows in (silent, restarted)}
 
 
 @pytest.mark.parametrize("rows", [silent, restarted])
 def test_a_job_that_is_silent_while_it_is_down_is_measured(rows):
-    found = silent_while_down()[rows.__name__]["rescale_pause_s"]
-    assert found == pytest.approx(57.0, abs=TICK_S)
+    assert learned(rows.__name__) == pytest.approx(57.0, abs=TICK_S)
+
+
+def committed_rarely(running):
+    return replace(running, processed=running.processed // 48_000 * 48_000).rows()
+
+
+JOBS["less input",] = {"pauses_s": [0.0] * 3, "load": lambda at_s: 800.0 if at_s % LEFT_S < 120 else 300.0}
+JOBS["committed rarely",] = {"pauses_s": [57.0] * 3, "rows": committed_rarely}
 
 
 def test_less_input_is_no_stop():
     """The input halves in each rescale."""
-    assert learned(0.0, 0.0, 0.0, load=lambda at_s: 800.0 if at_s % LEFT_S < 120 else 300.0) == 0.0
+    assert learned("less input") == 0.0
 
 
 def test_a_counter_that_is_committed_rarely_is_not_measured():
-    def rows(running):
-        done = running.processed // 48_000 * 48_000
-        return replace(running, processed=done).rows()
-
-    assert learned(57.0, 57.0, 57.0, rows=rows) == CONFIGURED_S
+    assert learned("committed rarely") == CONFIGURED_S
 
 
 PUBLISHED = [name for name in POLICIES if name not in ("drain", "segments")]
-
-
-@cache
-def of_published():
-    return learned_each({policy: {"pauses_s": [57.0] * 3, "policy": policy} for policy in PUBLISHED})
+JOBS |= {(policy,): {"pauses_s": [57.0] * 3, "policy": policy} for policy in PUBLISHED}
 
 
 @pytest.mark.parametrize("policy", PUBLISHED)
 @pytest.mark.parametrize("of", CONFIGURED)
 def test_a_published_policy_keeps_its_settings(policy, of):
-    assert of_published()[policy][of] == CONFIGURED[of]
+    assert learned(policy, of=of) == CONFIGURED[of]
