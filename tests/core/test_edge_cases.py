@@ -5,7 +5,7 @@ Where `drain` differs from a row, the test has the behaviour and DESIGN the reas
 
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from math import inf, nan
 
 import numpy as np
@@ -60,27 +60,28 @@ def always(until_s, from_s=0.0, workers=10, **signals):
 # --- idle, stuck, draining
 
 
+@cache
+def while_nothing_is_processed():
+    """The decisions by the input from 450 s on, records/s, which is neither processed nor waits."""
+
+    def seen(left, at_s):
+        busy, done = (0.5, 1000 * at_s) if at_s <= 450 else (0.0, 450_000)
+        load = {"appended_records": done + left * max(at_s - 450, 0), "processed_records": done, "backlog_records": 0}
+        return {**counts(10), **load, "utilization_ratio": busy}
+
+    return history_each((0.5, 5, 1000), seen, range(0, 3601, 30), lambda _: {"policy": "drain"})
+
+
 def test_a_group_that_waits_for_the_end_of_a_transaction_keeps_its_workers():
     """The backlog ends at the last stable offset, so it stays 0 while the input goes on."""
-    ticks = []
-    for at_s in range(0, 3601, 30):
-        busy, done = (0.5, 1000 * at_s) if at_s <= 450 else (0.0, 450_000)
-        load = {"appended_records": 1000 * at_s, "processed_records": done, "backlog_records": 0}
-        ticks.append(tick(at_s, job(**counts(10), **load, utilization_ratio=busy)))
-    decided = history(ticks, book(policy="drain"))[1:]
+    decided = while_nothing_is_processed()[1000][1:]
     assert {found.required_workers for found in decided} == {10}
     assert "7 would be enough; no scale-down while nothing is processed" in sentence(decided[-1])
 
 
 @pytest.mark.parametrize(("left", "shrinks"), [(0.5, True), (5, False)], ids=["as of markers", "of records"])
 def test_a_job_with_hardly_any_input_shrinks_although_nothing_is_processed(left, shrinks):
-    """left: the input after 450 s, records/s, which is neither processed nor waits."""
-    ticks = []
-    for at_s in range(0, 3601, 30):
-        busy, done = (0.5, 1000 * at_s) if at_s <= 450 else (0.0, 450_000)
-        load = {"appended_records": done + left * max(at_s - 450, 0), "processed_records": done, "backlog_records": 0}
-        ticks.append(tick(at_s, job(**counts(10), **load, utilization_ratio=busy)))
-    assert (history(ticks, book(policy="drain"))[-1].required_workers < 10) == shrinks
+    assert (while_nothing_is_processed()[left][-1].required_workers < 10) == shrinks
 
 
 def test_an_idle_job_goes_to_the_minimum_after_the_scale_down_window():
@@ -303,11 +304,12 @@ def test_a_counter_reset_gives_no_rate():
 def skip(at_s):
     """The group is out of range and goes on at the end: five million records are skipped."""
     skipped = 5e6 * (at_s >= 600)
-    return {
-        "processed_records": 800 * at_s + skipped,
-        "backlog_records": 5e6 - skipped,
-        "appended_records": 5e6 + 800 * at_s,
-    }
+    return counts(
+        processed_records=800 * at_s + skipped,
+        backlog_records=5e6 - skipped,
+        appended_records=5e6 + 800 * at_s,
+        utilization_ratio=0.8,
+    )
 
 
 def partial(*signals):
@@ -315,22 +317,22 @@ def partial(*signals):
 
     def seen(at_s):
         whole = {"processed_records": 1e8 + 800 * at_s, "appended_records": 1e8 + 800 * at_s, "backlog_records": 0.0}
-        return whole | {name: whole[name] * 11 / 12 for name in signals if at_s == 600}
+        part = {name: whole[name] * 11 / 12 for name in signals if at_s == 600}
+        return counts(utilization_ratio=0.8) | whole | part
 
     return seen
 
 
-@pytest.mark.parametrize(
-    "seen",
-    [
-        pytest.param(skip, id="skipped records"),
-        pytest.param(partial("processed_records", "appended_records"), id="a partial sum"),
-        pytest.param(partial("appended_records"), id="a partial sum of the input"),
-    ],
-)
-def test_x_04_a_jump_of_a_counter_gives_no_rate(seen):
-    ticks = [tick(at_s, job(**counts(), **seen(at_s), utilization_ratio=0.8)) for at_s in range(0, 2401, 15)]
-    decided = at(history(ticks, book(policy="drain", max_workers=10)))
+JUMPS = {
+    "skipped records": skip,
+    "a partial sum": partial("processed_records", "appended_records"),
+    "a partial sum of the input": partial("appended_records"),
+}
+
+
+@pytest.mark.parametrize("case", JUMPS)
+def test_x_04_a_jump_of_a_counter_gives_no_rate(case):
+    decided = at(in_an_hour()[case])
     assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s >= 30} == {800}
     assert {d.required_workers for at_s, d in decided.items() if at_s >= 30} == {10}
     assert {at_s for at_s, d in decided.items() if d.reason == Reason.NO_DATA} <= {0, 15, 600, 615, 630}
@@ -342,31 +344,37 @@ def test_a_step_of_the_load_to_a_hundredfold_has_a_rate_three_ticks_later():
     assert decided[690].throughput_records_per_s == 800
 
 
-@pytest.mark.parametrize(("missing_ticks", "held_until_s"), [(1, 0), (2, 690), (10, 810)])
-def test_a_reported_rate_needs_a_whole_window_after_an_outage(missing_ticks, held_until_s):
+def without_samples(missing_ticks):
     """Prometheus restarts: its rates over a minute are too low until it has a minute of samples."""
     returns_s = 600 + 15 * missing_ticks
 
-    def at_time(at_s):
+    def seen(at_s):
         if 600 <= at_s < returns_s:
-            return tick(at_s)
+            return {}
         seen_s = min(at_s - returns_s + 15, 60) if at_s >= returns_s and missing_ticks > 1 else 60
         rates = {"throughput_records_per_s": 800 * seen_s / 60, "input_rate_records_per_s": 880 * seen_s / 60}
-        return tick(at_s, job(**counts(10), **rates, backlog_records=4000, utilization_ratio=0.8))
+        return counts(10) | rates | {"backlog_records": 4000, "utilization_ratio": 0.8}
 
-    decided = at(history([at_time(at_s) for at_s in range(0, 1201, 15)], drain()))
+    return seen
+
+
+@pytest.mark.parametrize(("missing_ticks", "held_until_s"), [(1, 0), (2, 690), (10, 810)])
+def test_a_reported_rate_needs_a_whole_window_after_an_outage(missing_ticks, held_until_s):
+    decided = at(in_an_hour()["without samples", missing_ticks])
     assert {d.required_workers for d in decided.values()} == {10}
     assert {d.throughput_records_per_s for at_s, d in decided.items() if at_s > held_until_s} == {800}
 
 
-def test_a_rate_that_was_away_beside_the_backlog_of_another_source_needs_a_whole_window():
-    def at_time(at_s):
-        seen_s = min(at_s - 750 + 15, 60) if at_s >= 750 else 60
-        rates = {"throughput_records_per_s": 800 * seen_s / 60, "input_rate_records_per_s": 880 * seen_s / 60}
-        waits = {"backlog_records": 40_000, "utilization_ratio": 0.8}
-        return tick(at_s, job(**counts(10), **waits, **({} if 600 <= at_s < 750 else rates)))
+def without_rates(at_s):
+    """The backlog comes from another source, and continues."""
+    seen_s = min(at_s - 750 + 15, 60) if at_s >= 750 else 60
+    rates = {"throughput_records_per_s": 800 * seen_s / 60, "input_rate_records_per_s": 880 * seen_s / 60}
+    waits = {"backlog_records": 40_000, "utilization_ratio": 0.8}
+    return counts(10) | waits | ({} if 600 <= at_s < 750 else rates)
 
-    decided = at(history([at_time(at_s) for at_s in range(0, 1201, 15)], drain()))
+
+def test_a_rate_that_was_away_beside_the_backlog_of_another_source_needs_a_whole_window():
+    decided = at(in_an_hour()["without rates"])
     assert len({decided[at_s].required_workers for at_s in range(735, 811, 15)}) == 1
 
 
@@ -379,12 +387,13 @@ def test_a_rate_of_every_third_tick_counts():
     assert decided[600].required_workers > 30
 
 
-def test_other_partitions_do_not_end_a_rate_that_was_never_away():
-    def at_time(at_s):
-        rates = {"throughput_records_per_s": 800, "input_rate_records_per_s": 780, "backlog_records": 4000}
-        return tick(at_s, job(**counts(10), **rates, partitions=12 if at_s < 600 else 24, utilization_ratio=0.8))
+def more_partitions(at_s):
+    rates = {"throughput_records_per_s": 800, "input_rate_records_per_s": 780, "backlog_records": 4000}
+    return {**counts(10), **rates, "partitions": 12 if at_s < 600 else 24, "utilization_ratio": 0.8}
 
-    decided = at(history([at_time(at_s) for at_s in range(0, 901, 15)], drain()))
+
+def test_other_partitions_do_not_end_a_rate_that_was_never_away():
+    decided = at(in_an_hour()["more partitions"])
     assert Reason.NO_DATA not in {decided[at_s].reason for at_s in range(600, 901, 15)}
 
 
@@ -441,17 +450,12 @@ WRONG_INPUT = {
 LEVELS, SIZED_BY = (0.0, 45_000.0), ("drain", "netflix")
 
 
-@cache
-def with_a_wrong_input():
-    """The decisions of each policy for each of WRONG_INPUT and a backlog that stays at one of LEVELS."""
-
-    def seen(case, at_s):
-        _, wrong, backlog = case
+def with_a_wrong_input(wrong, backlog):
+    def seen(at_s):
         load = flow(at_s) | {"appended_records": WRONG_INPUT[wrong](at_s) + backlog, "backlog_records": backlog}
         return counts(13) | load | {"utilization_ratio": 0.77, "partitions": 60}
 
-    cases = product(SIZED_BY, WRONG_INPUT, LEVELS)
-    return history_each(cases, seen, range(0, 3601, 15), lambda case: {"policy": case[0]})
+    return seen
 
 
 @pytest.mark.parametrize("backlog", LEVELS)
@@ -459,50 +463,59 @@ def with_a_wrong_input():
 @pytest.mark.parametrize("policy", SIZED_BY)
 def test_an_input_below_the_throughput_with_a_level_backlog_is_wrong(policy, wrong, backlog):
     """The backlog would have fallen. The input then follows from the throughput and the backlog."""
-    found = with_a_wrong_input()[policy, wrong, backlog]
+    found = in_an_hour()[policy, wrong, backlog]
     assert {d.required_workers for d in found if d.required_workers is not None} == {13}
     assert found[-1].input_rate_records_per_s == pytest.approx(1000)
 
 
-@pytest.mark.parametrize("read_every_s", [15, 60, 120])
-def test_a_backlog_that_is_read_rarely_does_not_contradict_the_input(read_every_s):
+def read_rarely(every_s):
     """The job drains 1 200 000 records at 1 000/s while 800/s arrive."""
-
-    def seen(at_s):
-        read_s = at_s // read_every_s * read_every_s
-        load = {"processed_records": 1000.0 * at_s, "appended_records": 800.0 * at_s}
-        waiting = 1_200_000.0 - 200 * read_s
-        return tick(at_s, job(**counts(), **load, backlog_records=waiting, utilization_ratio=1.0))
-
-    found = history([seen(at_s) for at_s in range(0, 1801, 15)], book(policy="drain"))
-    assert [d.input_rate_records_per_s for d in found if d.at_s >= 300] == pytest.approx([800] * 101)
+    return lambda at_s: counts(
+        processed_records=1000.0 * at_s,
+        appended_records=800.0 * at_s,
+        backlog_records=1_200_000.0 - 200 * (at_s // every_s * every_s),
+        utilization_ratio=1.0,
+    )
 
 
-@pytest.mark.parametrize("growth", [0, 95])
-def test_a_backlog_that_rises_contradicts_an_input_below_the_throughput(growth):
+def rising(growth):
     """The job processes 1 000/s. 800/s are counted as input, of a part of the topics."""
+    return lambda at_s: counts(
+        processed_records=1000.0 * at_s,
+        appended_records=800.0 * at_s,
+        backlog_records=10_000.0 + growth * at_s,
+        utilization_ratio=1.0,
+    )
 
-    def seen(at_s):
-        load = {"processed_records": 1000.0 * at_s, "appended_records": 800.0 * at_s}
-        return tick(at_s, job(**counts(), **load, backlog_records=10_000.0 + growth * at_s, utilization_ratio=1.0))
 
-    found = history([seen(at_s) for at_s in range(0, 901, 15)], book(policy="drain"))
-    assert found[-1].input_rate_records_per_s == pytest.approx(1000 + growth)
+READ_EVERY_S, GROWTHS = (15, 60, 120), (0, 95)
 
 
-def test_a_rate_that_lags_does_not_replace_an_exact_input():
-    """The reported rate is a mean of two minutes, so it still shows the catch-up after a stop."""
+@pytest.mark.parametrize("read_every_s", READ_EVERY_S)
+def test_a_backlog_that_is_read_rarely_does_not_contradict_the_input(read_every_s):
+    found = in_an_hour()["read rarely", read_every_s]
+    assert [d.input_rate_records_per_s for d in found if d.at_s >= 300] == pytest.approx([800] * 221)
 
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_a_backlog_that_rises_contradicts_an_input_below_the_throughput(growth):
+    found = at(in_an_hour()["rising", growth])
+    assert found[900].input_rate_records_per_s == pytest.approx(1000 + growth)
+
+
+def with_a_rate_that_lags(at_s):
     def passed(at_s):
         stopped = 1_800_000.0 + 2000 * max(at_s - 1815, 0)
         return min(1000.0 * at_s, stopped) if at_s >= 1800 else 1000.0 * at_s
 
-    def seen(at_s):
-        rate = (passed(at_s) - passed(max(at_s - 120, 0))) / 120
-        load = {"throughput_records_per_s": rate, "appended_records": 1000.0 * at_s}
-        return tick(at_s, job(**counts(), **load, backlog_records=1000.0 * at_s - passed(at_s), partitions=60))
+    rate = (passed(at_s) - passed(max(at_s - 120, 0))) / 120
+    load = {"throughput_records_per_s": rate, "appended_records": 1000.0 * at_s}
+    return counts() | load | {"backlog_records": 1000.0 * at_s - passed(at_s), "partitions": 60}
 
-    found = history([seen(at_s) for at_s in range(0, 3001, 15)], drain(worker_capacity_records_per_s=200.0))
+
+def test_a_rate_that_lags_does_not_replace_an_exact_input():
+    """The reported rate is a mean of two minutes, so it still shows the catch-up after a stop."""
+    found = in_an_hour()["a rate that lags"]
     assert {d.input_rate_records_per_s for d in found if d.at_s >= 300} == {1000}
 
 
@@ -518,24 +531,32 @@ def test_x_05_the_backlog_of_a_pause_causes_no_second_scale_up():
     assert len([at_s for at_s in ups if ups[0] < at_s <= ups[0] + 30 + 60]) == 0
 
 
-@pytest.mark.parametrize(
-    ("returned", "soonest_s", "latest_s"),
-    [(900.0, 60, 120), (520.0, 240, np.inf)],
-    ids=["more than the workers process when warm", "as much as they process"],
-)
-def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_for_the_warm_up(
-    returned, soonest_s, latest_s
-):
+RETURNED = {  # the load that returns, records/s, and when a scale-up follows
+    "more than the workers process when warm": (900.0, 60, 120),
+    "as much as they process": (520.0, 240, inf),
+}
+
+
+@cache
+def after_a_scale_down():
     """The load returns with the scale-down, which pauses the job for a minute. It warms up for three."""
 
-    def load(at_s):
-        return 900.0 if at_s < 300 else 400.0 if running.workers == 10 else returned
+    def running(returned):
+        job = Fluid(lambda at_s: 900.0 if at_s < 300 else 400.0 if job.workers == 10 else returned)
+        job.pause_s, job.warm_up_s = 60.0, 180.0
+        return job
 
-    running = Fluid(load, pause_s=60.0, warm_up_s=180.0)
-    rules = drain(rescale_pause_s=60.0, warm_up_s=180.0, rescale_worth_s=60.0, cooldown_up_s=None)
-    decided = closed(running, 1800, rules)
+    changes = {"rescale_pause_s": 60.0, "warm_up_s": 180.0, "rescale_worth_s": 60.0, "cooldown_up_s": None}
+    rules = RuleBook(by_workload=dict.fromkeys(RETURNED, Rules(**DRAIN | changes)))
+    return closed_each({case: running(returned) for case, (returned, *_) in RETURNED.items()}, 1800, rules)
+
+
+@pytest.mark.parametrize("case", RETURNED)
+def test_after_a_scale_down_that_left_too_few_workers_a_scale_up_does_not_wait_for_the_warm_up(case):
+    _, soonest_s, latest_s = RETURNED[case]
+    decided = after_a_scale_down()[case]
     down_s = next(d.at_s for d in decided if d.reason == Reason.DOWN)
-    up_s = next((d.at_s for d in decided if d.at_s > down_s and d.reason == Reason.UP), np.inf)
+    up_s = next((d.at_s for d in decided if d.at_s > down_s and d.reason == Reason.UP), inf)
 
     assert soonest_s <= up_s - down_s <= latest_s
 
@@ -547,12 +568,16 @@ def test_removed_workers_that_still_exist_do_not_start():
     )
 
 
+def never_all_ready(ready):
+    """Of 25 workers only some start. The input rises meanwhile."""
+    return lambda at_s: (
+        counts(20) | flow(at_s, 1500) if at_s <= 60 else counts(25, ready_workers=ready) | flow(at_s, 1500, growth=800)
+    )
+
+
 @pytest.mark.parametrize(("ready", "reason"), [(24, Reason.UP), (20, Reason.UNSCHEDULABLE)])
 def test_a_few_workers_that_never_start_do_not_stop_scale_ups(ready, reason):
-    before = always(60, workers=20, throughput=1500)
-    missing = counts(25) | {"ready_workers": float(ready)}
-    decided = history([*before, *steady(900, from_s=75, **missing, throughput=1500, growth=800)], drain())
-    assert decided[-1].reason is reason
+    assert at(in_an_hour()["never all ready", ready])[900].reason is reason
 
 
 def test_unschedulable_workers_are_removed_from_the_target():
@@ -630,16 +655,14 @@ def test_a_hot_partition_limits_the_workers():
     assert last(always(60, workers=4, throughput=400, growth=1100, partitions=24), drain()).required_workers == 24
 
 
-def test_one_record_that_was_read_before_its_commit_is_not_stuck():
+def read_early(at_s):
     """A quiet topic: one record every five minutes, of which one is read before it is processed."""
+    early = float(at_s == 600)
+    return counts(processed_records=at_s // 300 - early, backlog_records=early)
 
-    def seen(at_s):
-        read_early = at_s == 600
-        processed = float(at_s // 300) - read_early
-        return tick(at_s, job(**counts(), processed_records=processed, backlog_records=float(read_early)))
 
-    found = history([seen(at_s) for at_s in range(0, 901, 15)], drain())
-    assert Reason.STUCK not in {d.reason for d in found}
+def test_one_record_that_was_read_before_its_commit_is_not_stuck():
+    assert Reason.STUCK not in {d.reason for d in in_an_hour()["read early"]}
 
 
 def test_a_hot_partition_stays_hot_through_a_missing_sample():
@@ -702,21 +725,14 @@ def test_s4_35_the_memory_for_the_partitions_is_a_minimum():
 # --- rates and units
 
 
-def test_rates_below_one_record_a_second_are_not_rounded():
+def rarely_a_record(at_s):
     """One record of a minute's work each 40 s, 25 s late at most: 7 workers would do, if none were spared."""
-    seen = [
-        tick(
-            at_s,
-            job(
-                **counts(10),
-                processed_records=float((at_s + 15) // 40),
-                appended_records=float((at_s + 40) // 40),
-                backlog_records=float((at_s + 40) // 40 - (at_s + 15) // 40),
-            ),
-        )
-        for at_s in range(0, 901, 15)
-    ]
-    found = last(seen, drain(rate_window_s=180.0, worker_capacity_records_per_s=1 / 280))
+    appended, processed = float((at_s + 40) // 40), float((at_s + 15) // 40)
+    return counts(processed_records=processed, appended_records=appended, backlog_records=appended - processed)
+
+
+def test_rates_below_one_record_a_second_are_not_rounded():
+    found = at(in_an_hour()["rarely a record"])[900]
     assert found.input_rate_records_per_s == pytest.approx(1 / 40, rel=0.15)
     assert found.required_workers == 10
 
@@ -765,9 +781,12 @@ def test_the_limits_of_the_hpa_are_named():
     assert "the maximum is 12" in sentence(found)
 
 
-@pytest.mark.parametrize("others", [[], [{"stage": "a"}]], ids=["one stage", "beside a calm stage"])
-def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enacted(others):
-    """The first step needs 18 workers. The second one comes when the latch has ended, and waits for the next tick."""
+@cache
+def after_two_steps():
+    """The decisions of a job of one stage, and of one beside a calm stage.
+
+    The first step needs 18 workers. The second one comes when the latch has ended, and waits for the next tick.
+    """
     loads = [(0, 1000), (300, 1500), (1800, 2500)]  # from, records/s
     ticks, appended, processed = [], 0, 0
     for at_s in range(0, 1846, 15):
@@ -776,9 +795,17 @@ def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enac
         processed += min(15 * 1000, appended - processed)
         counted = {"processed_records": processed, "appended_records": appended}
         counted |= {"backlog_records": appended - processed, "utilization_ratio": min(1.0, rate / 1000)}
-        calm = [job(**one, **flow(at_s, throughput=600)) for one in others]
-        ticks.append(tick(at_s, job(stage="b" if others else "", **counts(10), **counted), *calm))
-    decided = [d for d in history(ticks, drain(max_workers=18)) if d.at_s >= 1785]
+        one = job("one stage", **counts(10), **counted)
+        of_two = job("beside a calm stage", stage="b", **counts(10), **counted)
+        calm = job("beside a calm stage", stage="a", **flow(at_s, throughput=600))
+        ticks.append(tick(at_s, one, of_two, calm))
+    rules = dict.fromkeys(("one stage", "beside a calm stage"), Rules(**DRAIN | {"max_workers": 18}))
+    return list(chain.from_iterable(fold(ticks, RuleBook(by_workload=rules))))
+
+
+@pytest.mark.parametrize("case", ["one stage", "beside a calm stage"])
+def test_a_further_step_of_the_input_does_not_withdraw_a_target_that_is_not_enacted(case):
+    decided = [d for d in after_two_steps() if d.workload == case and d.at_s >= 1785]
     assert [(d.reason, d.required_workers) for d in decided] == [(Reason.NOT_ENACTED, 18)] * 5
     assert decided[1].in_step
 
@@ -797,28 +824,48 @@ WITHOUT_WORKERS = {
 }
 
 
-@cache
-def without_workers():
-    """The last decision on each of WITHOUT_WORKERS, which has no workers for an hour."""
-
-    def seen(case, at_s):
-        return counts(0) | flow(at_s) | WITHOUT_WORKERS[case]
-
-    decided = history_each(WITHOUT_WORKERS, seen, range(0, 3600, 15), lambda _: DRAIN)
-    return {case: each[-1] for case, each in decided.items()}
+def without_workers(case):
+    return lambda at_s: counts(0) | flow(at_s) | WITHOUT_WORKERS[case]
 
 
 def test_a_scale_target_at_0_replicas_is_scaled_up():
-    decided = without_workers()["minReplicas is 1"]
+    decided = in_an_hour()["minReplicas is 1"][-1]
     assert decided.reason == Reason.UP
     assert "for a scale target at 0 replicas, where the HPA is off: " in sentence(decided)
 
 
 @pytest.mark.parametrize("case", ["minReplicas is 0", "the job crashed and spec.replicas is unknown"])
 def test_no_workers_do_not_mean_that_the_hpa_is_off(case):
-    decided = without_workers()[case]
+    decided = in_an_hour()[case][-1]
     assert decided.reason == Reason.NOT_ENACTED
     assert "off" not in sentence(decided)
+
+
+DEFAULT = {"policy": "drain"}
+AN_HOUR = {  # the signals at a time, and the rules
+    **{case: (seen, DEFAULT | {"max_workers": 10}) for case, seen in JUMPS.items()},
+    **{("without samples", count): (without_samples(count), DRAIN) for count in (1, 2, 10)},
+    "without rates": (without_rates, DRAIN),
+    "more partitions": (more_partitions, DRAIN),
+    **{case: (with_a_wrong_input(*case[1:]), {"policy": case[0]}) for case in product(SIZED_BY, WRONG_INPUT, LEVELS)},
+    **{("read rarely", each): (read_rarely(each), DEFAULT) for each in READ_EVERY_S},
+    **{("rising", growth): (rising(growth), DEFAULT) for growth in GROWTHS},
+    "a rate that lags": (with_a_rate_that_lags, DRAIN | {"worker_capacity_records_per_s": 200.0}),
+    "read early": (read_early, DRAIN),
+    "rarely a record": (rarely_a_record, DRAIN | {"rate_window_s": 180.0, "worker_capacity_records_per_s": 1 / 280}),
+    **{("never all ready", ready): (never_all_ready(ready), DRAIN) for ready in (20, 24)},
+    **{case: (without_workers(case), DRAIN) for case in WITHOUT_WORKERS},
+}
+
+
+@cache
+def in_an_hour():
+    """The decisions of each job of AN_HOUR."""
+
+    def seen(case, at_s):
+        return AN_HOUR[case][0](at_s)
+
+    return history_each(AN_HOUR, seen, range(0, 3601, 15), lambda case: AN_HOUR[case][1])
 
 
 def test_p_11_a_restart_continues_from_the_encoded_state():
