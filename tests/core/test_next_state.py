@@ -13,6 +13,7 @@ from builders import (
     advance,
     book,
     closed,
+    closed_each,
     counts,
     flow,
     history,
@@ -25,6 +26,8 @@ from builders import (
 )
 
 from adapter.core.decisions import Bound, Reason
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 
 HUNDRED = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "forecast_horizon_s": 0.0}
 HUNDRED |= {"cooldown_up_s": 0.0, "rescale_worth_s": 0.0}  # with a worth: see test_scale_down_cost
@@ -195,31 +198,84 @@ def test_s4_29_a_scale_down_does_not_block_a_scale_up_of_netflix():
 # --- scale-ups without effect
 
 
+RISES = step(900.0, 1500.0, 300)
+
+
+def behind(sink=lambda at_s: 1000.0, load=RISES, workers=11, **more):
+    """A job. From 300 s on 1500/s arrive, while the sink takes 1000/s for any number of workers."""
+    return Fluid(load, workers, sink=sink, **more)
+
+
+def behind_after_pauses():
+    """The sink takes more for a while after each pause."""
+    running = behind(pause_s=30.0)
+    running.sink = lambda at_s: 1600.0 if at_s < running.stopped_until_s + 90 else 1000.0
+    return running
+
+
+EAGER, ANY = {"policy": "drain", "low_cpu_ratio": 0.0}, {"max_workers": 100_000}
+LOADS = {300: 900.0, 900: 1500.0, 2400: 300.0, 3600: 950.0}  # until
+SINKS = {  # the job, its rules, and the last second
+    "too slow": (behind(), EAGER | ANY, 900),
+    "too slow, a short block": (behind(), EAGER | ANY | {"ineffective_block_s": 60.0}, 4500),
+    "too slow once an hour": (
+        behind(load=lambda at_s: 1500.0 if at_s % 3600 >= 2700 else 900.0),
+        EAGER | {"max_workers": 1000, "ineffective_block_s": 60.0},
+        7200,
+    ),
+    "too slow until 900 s": (behind(lambda at_s: 1000.0 if at_s < 900 else 1e6), EAGER | ANY, 1500),
+    **{
+        f"{later}/s later": (behind(lambda at_s, later=later: 1000.0 if at_s < 900 else later), EAGER | ANY, 1200)
+        for later in (1270.0, 1400.0)
+    },
+    # 3.5 % more arrive than the sink takes. Nothing reports the utilization.
+    "slightly too slow": (
+        behind(load=step(900.0, 1035.0, 600), workers=8, each=125.0, missing=lambda at_s: ("utilization_ratio",)),
+        {"policy": "drain"},
+        3600,
+    ),
+    # The job scales up to 19, which helps, and to 42, which does not. Then the load falls, and it comes back.
+    "too slow for a while": (
+        behind(load=lambda at_s: next((each for until_s, each in LOADS.items() if at_s < until_s), 0.0), workers=10),
+        EAGER | {"ineffective_block_s": 14_400.0},
+        3500,
+    ),
+    "fast": (Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), {"policy": "drain"}, 1500),
+    "the backlog drains": (
+        behind(lambda at_s: 1000.0 if at_s < 480 else 1600.0),
+        EAGER | {"max_workers": 1000},
+        1500,
+    ),
+    "more after a pause": (behind_after_pauses(), EAGER | {"max_workers": 1000}, 1200),
+    "a published policy": (behind(), {"policy": "dataflow", "max_workers": 1000}, 1500),
+}
+
+
 @cache
-def slow_sink(until_s, block_s=None):
-    """From 300 s on 1500/s arrive, while the sink takes 1000/s for any number of workers."""
-    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
-    rules = book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000, ineffective_block_s=block_s)
-    return closed(running, until_s, rules)
+def behind_sinks():
+    """The decisions on the jobs of SINKS, until their last second."""
+    rules = RuleBook(by_workload={name: Rules(**rules) for name, (_, rules, _) in SINKS.items()})
+    decided = closed_each({name: running for name, (running, *_) in SINKS.items()}, 7200, rules)
+    return {name: [d for d in decided[name] if d.at_s <= last_s] for name, (*_, last_s) in SINKS.items()}
 
 
 @pytest.mark.simulation
 def test_a_scale_up_without_effect_blocks_the_next_one_for_half_an_hour():
-    decided = slow_sink(900)
+    decided = behind_sinks()["too slow"]
     first = next(d for d in decided if d.bound == Bound.INEFFECTIVE)
     assert (first.blocked_s, first.reason) == (1800, Reason.HOLD)
     assert len([d for d in decided if d.reason == Reason.UP]) <= 2  # the first had nothing to be measured by
 
 
 def test_the_block_precedes_the_next_scale_up():
-    decided = slow_sink(900)
+    decided = behind_sinks()["too slow"]
     first = next(place for place, d in enumerate(decided) if d.bound == Bound.INEFFECTIVE)
     assert all(d.reason != Reason.UP for d in decided[first:])
 
 
 @pytest.mark.simulation
 def test_the_block_doubles_up_to_eight_times():
-    decided = slow_sink(4500, block_s=60.0)
+    decided = behind_sinks()["too slow, a short block"]
     begun = [now.blocked_s for was, now in pairwise(decided) if (now.blocked_s or 0) > (was.blocked_s or 0)]
     assert begun[:4] == [60, 120, 240, 480]
     assert set(begun[4:]) <= {480}
@@ -227,8 +283,7 @@ def test_the_block_doubles_up_to_eight_times():
 
 @pytest.mark.simulation
 def test_a_block_long_after_the_last_one_is_short_again():
-    running = Fluid(lambda at_s: 1500.0 if at_s % 3600 >= 2700 else 900.0, workers=11, sink=lambda at_s: 1000.0)
-    decided = closed(running, 7200, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000, ineffective_block_s=60.0))
+    decided = behind_sinks()["too slow once an hour"]
     begun = [(d.at_s, d.blocked_s) for was, d in pairwise(decided) if (d.blocked_s or 0) > (was.blocked_s or 0)]
     first, second = ([blocked_s for at_s, blocked_s in begun if at_s // 3600 == hour] for hour in (0, 1))
     assert (first[:2], second[0]) == ([60, 120], 60)
@@ -237,8 +292,7 @@ def test_a_block_long_after_the_last_one_is_short_again():
 @pytest.mark.simulation
 def test_a_block_ends_when_the_throughput_shows_the_gain():
     """The sink takes 1000/s until 900 s, and everything after."""
-    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 900 else 1e6)
-    decided = closed(running, 1500, book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000))
+    decided = behind_sinks()["too slow until 900 s"]
     blocked = [d.at_s for d in decided if d.blocked_s]
     assert blocked[0] < 900 <= blocked[-1] < 990
     assert decided[-1].backlog_time_s < 10
@@ -247,29 +301,21 @@ def test_a_block_ends_when_the_throughput_shows_the_gain():
 @pytest.mark.parametrize(("sink", "ends"), [(1270.0, False), (1400.0, True)])
 def test_a_gain_ends_a_block_if_it_exceeds_a_quarter_of_what_is_expected_and_noise(sink, ends):
     """From 19 to 38 workers 1000/s are expected; noise is 5 % of the 1000/s before."""
-    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 900 else sink)
-    decided = closed(running, 1200, book(policy="drain", low_cpu_ratio=0.0, max_workers=100_000))
+    decided = behind_sinks()[f"{sink}/s later"]
     assert next(d.reference_workers for d in decided if d.blocked_s) == 38
     assert any(not d.blocked_s for d in decided if d.at_s > 900) is ends
 
 
 @pytest.mark.simulation
 def test_a_sink_that_is_slightly_too_slow_blocks_as_well():
-    """3.5 % more arrive than the sink takes. Nothing reports the utilization."""
-    running = Fluid(step(900.0, 1035.0, 600), workers=8, each=125.0, sink=lambda at_s: 1000.0)
-    running.missing = lambda at_s: ("utilization_ratio",)
-    decided = closed(running, 3600, book(policy="drain"))
+    decided = behind_sinks()["slightly too slow"]
     assert any(d.bound == Bound.INEFFECTIVE for d in decided)
     assert max(d.required_workers or 0 for d in decided) <= 20  # without the block 100, the maximum
 
 
 @pytest.mark.simulation
 def test_a_block_allows_the_size_before_the_scale_up_without_effect():
-    """The job scales up to 19, which helps, and to 42, which does not. Then the load falls, and it comes back."""
-    load = {300: 900.0, 900: 1500.0, 2400: 300.0, 3600: 950.0}
-    running = Fluid(lambda at_s: next(each for until_s, each in load.items() if at_s < until_s), workers=10)
-    running.sink = lambda at_s: 1000.0
-    decided = closed(running, 3500, book(policy="drain", low_cpu_ratio=0.0, ineffective_block_s=14_400.0))
+    decided = behind_sinks()["too slow for a while"]
     (returned,) = (d for d in decided if d.at_s > 1500 and d.reason == Reason.UP)
     assert (returned.reference_workers, returned.required_workers, returned.bound) == (4, 19, Bound.INEFFECTIVE)
     assert decided[-1].blocked_s > 0
@@ -277,15 +323,14 @@ def test_a_block_allows_the_size_before_the_scale_up_without_effect():
 
 
 def test_a_scale_up_that_helped_blocks_nothing():
-    decided = closed(Fluid(lambda at_s: 1000 + 2 * max(0.0, at_s - 300), workers=10), 1500, book(policy="drain"))
+    decided = behind_sinks()["fast"]
     assert max(d.required_workers or 0 for d in decided) > 20
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
 
 
 def test_a_scale_up_is_not_judged_while_the_backlog_drains():
     """The sink takes 1600/s: the backlog falls, however little the new workers brought."""
-    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0 if at_s < 480 else 1600.0)
-    decided = closed(running, 1500, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000))
+    decided = behind_sinks()["the backlog drains"]
     assert any(d.reason == Reason.UP for d in decided)
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
 
@@ -339,15 +384,12 @@ def test_a_scale_up_that_has_shown_its_gain_is_not_judged_again():
 
 
 def test_a_sink_that_takes_more_after_a_pause_shows_no_gain():
-    running = Fluid(step(900.0, 1500.0, 300), workers=11, pause_s=30.0)
-    running.sink = lambda at_s: 1600.0 if at_s < running.stopped_until_s + 90 else 1000.0
-    decided = closed(running, 1200, book(policy="drain", low_cpu_ratio=0.0, max_workers=1000))
-    assert (decided[-1].bound, running.workers) == (Bound.INEFFECTIVE, 29)
+    decided = behind_sinks()["more after a pause"]
+    assert (decided[-1].bound, decided[-1].required_workers) == (Bound.INEFFECTIVE, 29)
 
 
 def test_published_policies_have_no_block():
-    running = Fluid(step(900.0, 1500.0, 300), workers=11, sink=lambda at_s: 1000.0)
-    decided = closed(running, 1500, book(policy="dataflow", max_workers=1000))
+    decided = behind_sinks()["a published policy"]
     assert all(d.bound != Bound.INEFFECTIVE for d in decided)
 
 
@@ -416,66 +458,63 @@ def test_without_a_spec_a_worker_that_is_missing_for_a_tick_does_not_lower_the_t
 # --- failures
 
 
-def restarting(times, changes=None):
-    """The last decision of a job whose counter of restarts rose at some times; changes: workers added at a time."""
-    ticks = []
-    for at_s in np.arange(0.0, 901.0, 30.0):
-        count = 10 + sum(added for since, added in (changes or {}).items() if at_s >= since)
-        restarts = float(sum(at_s >= since for since in times))
-        ticks.append(tick(at_s, job(**counts(count), **flow(at_s), restarts=restarts, utilization_ratio=0.95)))
-    return history(ticks)[-1]
+RESTARTS = {  # when a counter of restarts rose, the reason in the end, and the restarts that count then
+    "none": ((), Reason.HOLD, 0),
+    "one": ((500,), Reason.HOLD, 1),
+    "two": ((500, 700), Reason.FAILURES, 2),
+    "three": ((500, 700, 800), Reason.FAILURES, 3),
+    "two, long ago": ((150, 200), Reason.HOLD, 0),
+    "the first long ago": ((200, 700), Reason.FAILURES, 2),
+}
+RESCALED = "a rescale"  # from 10 to 12 workers at 495 s
 
 
-@pytest.mark.parametrize(
-    ("times", "reason", "known"),
-    [
-        ((), Reason.HOLD, 0),
-        ((500,), Reason.HOLD, 1),
-        ((500, 700), Reason.FAILURES, 2),
-        ((500, 700, 800), Reason.FAILURES, 3),
-        ((150, 200), Reason.HOLD, 0),
-        ((200, 700), Reason.FAILURES, 2),
-    ],
-    ids=["none", "one", "two", "three", "two, long ago", "the first long ago"],
-)
-def test_s4_09_unplanned_restarts_are_counted(times, reason, known):
-    found = restarting(times)
-    assert (found.reason, found.restarts) == (reason, known)
+@cache
+def restarted():
+    """The last decision for each of RESTARTS, and for RESCALED."""
+
+    def seen(case, at_s):
+        times_s = (500, 520, 560) if case == RESCALED else RESTARTS[case][0]
+        restarts = float(sum(at_s >= since_s for since_s in times_s))
+        workers = 12 if case == RESCALED and at_s >= 495 else 10
+        return counts(workers) | flow(at_s) | {"restarts": restarts, "utilization_ratio": 0.95}
+
+    decided = history_each([*RESTARTS, RESCALED], seen, range(0, 901, 30), lambda _: {})
+    return {case: each[-1] for case, each in decided.items()}
+
+
+@pytest.mark.parametrize("case", RESTARTS)
+def test_s4_09_unplanned_restarts_are_counted(case):
+    _, reason, known = RESTARTS[case]
+    assert (restarted()[case].reason, restarted()[case].restarts) == (reason, known)
 
 
 def test_x_05_the_restarts_of_our_own_rescale_are_no_failures():
-    assert restarting((500, 520, 560), {495: 2}).restarts == 0
+    assert restarted()[RESCALED].restarts == 0
 
 
 DOWN = list(product(("ready_workers", "workers"), (45, 300)))  # which count is lower, and how long
 
 
-@cache
-def while_down():
+def down(lost, down_s):
     """Flink counts the registered TaskManagers, and Kubernetes restarts a container after up to 5 min."""
 
-    def seen(case, at_s):
-        lost, down_s = case
+    def seen(at_s):
         less = {lost: 8.0} if at_s >= 300 and at_s % 330 < down_s else {}
         return counts() | less | flow(at_s) | {"restarts": float(at_s // 330)}
 
-    return history_each(DOWN, seen, range(0, 2701, TICK_S), lambda _: {})
+    return seen
 
 
 @pytest.mark.parametrize(("lost", "down_s"), DOWN)
 def test_failures_that_make_workers_unready_are_counted(lost, down_s):
-    assert {d.reason for d in while_down()[lost, down_s] if d.at_s >= 1500} == {Reason.FAILURES}
-
-
-def losing_signals(at_s, restarts, lost=0.0):
-    """The signals of a busy job of 100 workers."""
-    found = counts(100, ready_workers=100.0 - lost)
-    return {**found, **flow(at_s), "restarts": float(restarts), "utilization_ratio": 0.9}
+    assert {d.reason for d in failing()[lost, down_s] if d.at_s >= 1500} == {Reason.FAILURES}
 
 
 def losing(at_s, restarts, lost=0.0):
-    """A tick of it."""
-    return tick(at_s, job(**losing_signals(at_s, restarts, lost)))
+    """The signals of a busy job of 100 workers."""
+    found = counts(100, ready_workers=100.0 - lost)
+    return {**found, **flow(at_s), "restarts": float(restarts), "utilization_ratio": 0.9}
 
 
 SPOT = {"lost": 1, "every_s": 390, "away_s": 60, "restarts_at_s": (0,)}
@@ -490,72 +529,70 @@ LOST = {  # what is other than in SPOT -> the reason
 }
 
 
-@cache
-def after_losses():
-    """The last reason of each of LOST."""
+def losses(case):
+    spot = SPOT | LOST[case][0]
 
-    def seen(case, at_s):
-        spot = SPOT | LOST[case][0]
+    def seen(at_s):
         turn, since_s = divmod(at_s - 600, spot["every_s"])
         is_lost = at_s >= 600 and since_s < spot["away_s"]
         restarts = sum(turn + (since_s >= each_s) for each_s in spot["restarts_at_s"]) if at_s >= 600 else 0
-        return losing_signals(at_s, restarts, spot["lost"] * is_lost)
+        return losing(at_s, restarts, spot["lost"] * is_lost)
 
-    rules = {"max_workers": 200, "quanta": "none"}
-    decided = history_each(LOST, seen, range(0, 2401, TICK_S), lambda _: rules)
-    return {case: each[-1].reason for case, each in decided.items()}
+    return seen
 
 
 @pytest.mark.parametrize("case", LOST)
 def test_s4_09_the_restarts_with_a_few_lost_workers_are_failures_only_in_a_loop(case):
     _, reason = LOST[case]
-    assert after_losses()[case] == reason
+    assert at(failing()[case])[2400].reason == reason
+
+
+def crashing(at_s):
+    lost_at_s = (600, *range(900, 2401, 75))
+    restarts = sum(at_s >= each_s for each_s in lost_at_s)
+    return losing(at_s, restarts, lost=float(any(each_s <= at_s < each_s + 60 for each_s in lost_at_s)))
 
 
 def test_a_loop_of_crashes_that_begins_minutes_after_a_lost_node_closes_the_gate():
     """One interval between them is longer than the time in which losses count together."""
-    lost_at_s = (600, *range(900, 2401, 75))
-
-    def seen(at_s):
-        restarts = sum(at_s >= each_s for each_s in lost_at_s)
-        return losing(at_s, restarts, lost=float(any(each_s <= at_s < each_s + 60 for each_s in lost_at_s)))
-
-    found = history([seen(at_s) for at_s in range(0, 1201, TICK_S)], book(max_workers=200, quanta="none"))
+    found = failing()["crashing"]
     assert {d.reason for d in found if d.at_s < 975} == {Reason.NO_DATA, Reason.HOLD}
-    assert {d.reason for d in found if d.at_s >= 990} == {Reason.FAILURES}
+    assert {d.reason for d in found if 990 <= d.at_s <= 1200} == {Reason.FAILURES}
+
+
+def restarting(at_s):
+    restarts = max(0, (at_s - 105) // 195) + (at_s >= 1590)
+    return losing(at_s, restarts, lost=float(1590 <= at_s < 1650))
 
 
 def test_a_lost_worker_does_not_end_the_failures_of_a_job_that_restarts_again_and_again():
-    def seen(at_s):
-        restarts = max(0, (at_s - 105) // 195) + (at_s >= 1590)
-        return losing(at_s, restarts, lost=float(1590 <= at_s < 1650))
+    assert {d.reason for d in failing()["restarting"] if d.at_s >= 600} == {Reason.FAILURES}
 
-    found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)], book(max_workers=200, quanta="none"))
-    assert {d.reason for d in found if d.at_s >= 600} == {Reason.FAILURES}
+
+def late_nodes(at_s):
+    """The desired workers rise to 30, and nodes come after in_flight_timeout_s. The job restarts with those of each."""
+    waves = np.clip((at_s - 1170) // 60, 0, 4)
+    return counts(10.0 if at_s < 600 else 30.0, ready_workers=10.0 + 5 * waves, restarts=float(waves)) | flow(at_s)
 
 
 def test_the_restarts_with_each_node_that_comes_late_are_no_failures():
-    """The desired workers rise to 30, and nodes come after in_flight_timeout_s. The job restarts with those of each."""
-
-    def seen(at_s):
-        waves = np.clip((at_s - 1170) // 60, 0, 4)
-        desired = 10.0 if at_s < 600 else 30.0
-        return tick(at_s, job(**counts(desired, ready_workers=10.0 + 5 * waves), **flow(at_s), restarts=float(waves)))
-
-    found = history([seen(at_s) for at_s in range(0, 2401, TICK_S)])
-    assert Reason.FAILURES not in {d.reason for d in found}
+    assert Reason.FAILURES not in {d.reason for d in failing()["late nodes"]}
 
 
-@pytest.mark.parametrize("ready_s", [615, 1050])
-def test_the_restart_when_the_workers_of_a_rescale_are_ready_is_no_failure(ready_s):
+def stopped(ready_s):
     """The Flink operator stops all workers, and the new ones may wait for a node."""
 
     def seen(at_s):
         running = 10.0 if at_s < 600 else 12.0 * (at_s >= ready_s)
         found = counts(10.0 if at_s < 600 else 12.0, ready_workers=running) | {"workers": running}
-        return tick(at_s, job(**found, **flow(at_s), restarts=3.0 * (at_s >= ready_s + 30)))
+        return found | flow(at_s) | {"restarts": 3.0 * (at_s >= ready_s + 30)}
 
-    assert history([seen(at_s) for at_s in range(0, 1501, TICK_S)])[-1].restarts == 0
+    return seen
+
+
+@pytest.mark.parametrize("ready_s", [615, 1050])
+def test_the_restart_when_the_workers_of_a_rescale_are_ready_is_no_failure(ready_s):
+    assert at(failing()["stopped", ready_s])[1500].restarts == 0
 
 
 def test_restarts_before_the_first_tick_are_no_failures():
@@ -579,30 +616,54 @@ def test_restarts_while_the_pipeline_was_down_are_no_failures(back_at_s):
     assert history(ticks)[-1].restarts == 0
 
 
+def hidden(missing_s):
+    return lambda at_s: counts(restarts=None if at_s % 300 < missing_s else float(at_s // 300)) | flow(at_s)
+
+
 @pytest.mark.parametrize("missing_s", [45, 120])
 def test_failures_that_hide_their_counter_for_a_while_are_counted(missing_s):
-    def seen(at_s):
-        restarts = None if at_s % 300 < missing_s else float(at_s // 300)
-        return tick(at_s, job(**counts(), **flow(at_s), restarts=restarts))
+    assert Reason.FAILURES in {d.reason for d in failing()["hidden", missing_s]}
 
-    found = history([seen(at_s) for at_s in range(0, 2701, 15)])
-    assert Reason.FAILURES in {d.reason for d in found}
+
+def hidden_by_a_rescale(at_s):
+    restarts = None if 600 <= at_s < 720 else 3.0 * (at_s >= 600)
+    return counts(10 if at_s < 615 else 12, restarts=restarts) | flow(at_s)
 
 
 def test_a_rescale_that_hides_the_counter_is_no_failure():
-    def seen(at_s):
-        restarts = None if 600 <= at_s < 720 else 3.0 * (at_s >= 600)
-        return tick(at_s, job(**counts(10 if at_s < 615 else 12), **flow(at_s), restarts=restarts))
+    assert at(failing()["hidden by a rescale"])[900].restarts == 0
 
-    assert history([seen(at_s) for at_s in range(0, 901, 15)])[-1].restarts == 0
+
+def unknown(at_s):
+    return counts(restarts=None if 300 <= at_s < 600 else 3.0 * (at_s >= 300)) | flow(at_s)
 
 
 def test_restarts_while_their_counter_was_missing_are_no_failures():
-    def seen(at_s):
-        restarts = None if 300 <= at_s < 600 else 3.0 * (at_s >= 300)
-        return tick(at_s, job(**counts(), **flow(at_s), restarts=restarts))
+    assert at(failing()["unknown"])[900].restarts == 0
 
-    assert history([seen(at_s) for at_s in range(0, 901, 15)])[-1].restarts == 0
+
+MANY = {"max_workers": 200, "quanta": "none"}
+FAILING = {  # the signals at a time, and the rules
+    **{case: (down(*case), {}) for case in DOWN},
+    **{case: (losses(case), MANY) for case in LOST},
+    "crashing": (crashing, MANY),
+    "restarting": (restarting, MANY),
+    "late nodes": (late_nodes, {}),
+    **{("stopped", ready_s): (stopped(ready_s), {}) for ready_s in (615, 1050)},
+    **{("hidden", missing_s): (hidden(missing_s), {}) for missing_s in (45, 120)},
+    "hidden by a rescale": (hidden_by_a_rescale, {}),
+    "unknown": (unknown, {}),
+}
+
+
+@cache
+def failing():
+    """The decisions on each job of FAILING."""
+
+    def seen(case, at_s):
+        return FAILING[case][0](at_s)
+
+    return history_each(FAILING, seen, range(0, 2701, TICK_S), lambda case: FAILING[case][1])
 
 
 def test_a_reset_of_the_restart_counter_is_no_failure():
@@ -627,25 +688,29 @@ def test_a_scale_down_pays_whether_its_window_has_ten_ticks_or_fewer(down_window
 )
 def test_missing_samples_delay_a_scale_down_that_has_to_pay(gap_s, down_s):
     rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=300, rescale_worth_s=300)
-    idle = steady(until_s=3600, throughput=300, utilization_ratio=0.6, **counts(5))
+    idle = steady(until_s=2400, throughput=300, utilization_ratio=0.6, **counts(5))
     ticks = [each for each in idle if not 900 < each.at_s <= 900 + gap_s]
     assert next(each.at_s for each in history(ticks, rules) if each.reason is Reason.DOWN) == down_s
 
 
+@cache
+def sizes_by_window():
+    """The workers at each tick, by the window for scale-downs, while the load falls twice."""
+    hundred = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "rescale_worth_s": 60}
+    named = {str(window_s): Rules(**hundred, down_window_s=window_s) for window_s in (45, 600)}
+    done, sizes, state = 0.0, {name: [16] for name in named}, EMPTY
+    for place, load in enumerate([*[1100.0] * 40, *[450.0] * 40, *[150.0] * 120]):
+        done += 15 * load
+        load = {"processed_records": done, "appended_records": done, "backlog_records": 0}
+        seen = [job(name, **counts(each[-1]), **load) for name, each in sizes.items()]
+        state, decisions = advance(state, tick(15.0 * place, *seen), RuleBook(by_workload=named))
+        for decided in rows(decisions):
+            sizes[decided.workload].append(int(decided.required_workers or sizes[decided.workload][-1]))
+    return {name: each[1:] for name, each in sizes.items()}
+
+
 @pytest.mark.parametrize("down_window_s", [45, 600])
 def test_a_scale_down_is_followed_by_another_where_the_load_falls_further(down_window_s):
-    rules = book(policy="drain", worker_capacity_records_per_s=100.0, down_window_s=down_window_s, rescale_worth_s=60)
-    loads = [*[1100.0] * 40, *[450.0] * 40, *[150.0] * 120]
-    done, workers = 0.0, 16
-    state, sizes = EMPTY, []
-    for place, load in enumerate(loads):
-        done += 15 * load
-        at = tick(
-            15.0 * place, job(**counts(workers), processed_records=done, appended_records=done, backlog_records=0)
-        )
-        state, decisions = advance(state, at, rules)
-        served = decisions.numbers["required_workers"][0]
-        workers = int(served) if served == served else workers
-        sizes.append(workers)
+    sizes = sizes_by_window()[str(down_window_s)]
     assert 2 < sizes[79] < 16
     assert sizes[-1] == 2
