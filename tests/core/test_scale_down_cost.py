@@ -1,6 +1,7 @@
 """When a scale-down pays: the saving of a smaller size against the cost of a rescale."""
 
 from dataclasses import replace
+from functools import cache
 from math import e, nan
 
 import numpy as np
@@ -15,11 +16,10 @@ from builders import (
     column,
     counts,
     flow,
-    history,
+    history_each,
     job,
     replay,
     rows,
-    steady,
     tick,
 )
 from hypothesis import given
@@ -113,29 +113,34 @@ def test_a_scale_down_pays_once_it_would_have_saved_the_cost_of_a_rescale(known,
 
 
 # A pause of 57 s and the slow start make a backlog of 102 s; it is over the target for 210 s.
-@pytest.mark.parametrize(
-    ("prices", "worth_s"),
-    [
-        pytest.param({}, 180, id="no price: what follows from the pause"),
-        pytest.param({"late_minute_price": 2.0}, 180, id="lateness alone cannot be compared"),
-        pytest.param({"worker_hour_price": 1.0}, 180, id="workers alone cannot be compared"),
-        pytest.param({"worker_hour_price": 0.0, "late_minute_price": 2.0}, 180, id="workers that cost nothing"),
-        pytest.param(
-            {"worker_hour_price": 1.0, "late_minute_price": 2.0}, 180 + 1260, id="lateness of 7, work of 20 an hour"
-        ),
-        pytest.param({"worker_hour_price": 2.0, "late_minute_price": 2.0}, 180 + 630, id="twice the price of the work"),
-        pytest.param(
-            {"worker_hour_price": 1.0, "late_minute_price": 2.0, "backlog_time_target_s": 120.0},
-            180,
-            id="nothing is late",
-        ),
-        pytest.param({"worker_hour_price": 1.0, "late_minute_price": 2.0, "rescale_worth_s": 60.0}, 60, id="as set"),
-    ],
-)
-def test_a_scale_down_also_pays_for_the_lateness_after_it_where_both_prices_are_set(prices, worth_s):
-    rules = book(**HUNDRED | {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "down_window_s": 600.0} | prices)
-    half = steady(until_s=2 * worth_s + 120, throughput=800, **counts(20))
-    down = next(each for each in history(half, rules) if each.reason is Reason.DOWN)
+PRICES = {  # what a scale-down has to save
+    "no price: what follows from the pause": ({}, 180),
+    "lateness alone cannot be compared": ({"late_minute_price": 2.0}, 180),
+    "workers alone cannot be compared": ({"worker_hour_price": 1.0}, 180),
+    "workers that cost nothing": ({"worker_hour_price": 0.0, "late_minute_price": 2.0}, 180),
+    "lateness of 7, work of 20 an hour": ({"worker_hour_price": 1.0, "late_minute_price": 2.0}, 180 + 1260),
+    "twice the price of the work": ({"worker_hour_price": 2.0, "late_minute_price": 2.0}, 180 + 630),
+    "nothing is late": ({"worker_hour_price": 1.0, "late_minute_price": 2.0, "backlog_time_target_s": 120.0}, 180),
+    "as set": ({"worker_hour_price": 1.0, "late_minute_price": 2.0, "rescale_worth_s": 60.0}, 60),
+}
+
+
+@cache
+def half_needed():
+    """The decisions for each of PRICES, while a job needs ten of its twenty workers."""
+    rules = HUNDRED | {"rescale_pause_s": 57.0, "warm_up_s": 180.0, "down_window_s": 600.0}
+    return history_each(
+        PRICES,
+        lambda _, at_s: counts(20) | flow(at_s, throughput=800),
+        range(0, 3001, 15),
+        lambda case: rules | PRICES[case][0],
+    )
+
+
+@pytest.mark.parametrize("case", PRICES)
+def test_a_scale_down_also_pays_for_the_lateness_after_it_where_both_prices_are_set(case):
+    _, worth_s = PRICES[case]
+    down = next(each for each in half_needed()[case] if each.reason is Reason.DOWN)
     assert (down.required_workers, round((down.at_s - 2 * worth_s) / 120)) == (10, 0)
 
 
@@ -221,11 +226,27 @@ def first_down(decided):
     return next((d.at_s for d in decided if d.reason in (Reason.DOWN, Reason.IDLE)), None)
 
 
-def first_downs(*cases, until_s=5400):
-    """When the first workers are removed from jobs. cases: the load to which each falls, and its rules."""
-    jobs = {f"shop/{number}": fallen(to) for number, (to, _) in enumerate(cases)}
-    named = {name: Rules(**HUNDRED | rules) for name, (_, rules) in zip(jobs, cases, strict=True)}
-    return [first_down(decided) for decided in closed_each(jobs, until_s, RuleBook(by_workload=named)).values()]
+PAUSES_S, WORTHS_S = (5.0, 10.0, 20.0, 30.0, 72.0, 120.0, 150.0), (300.0, 600.0, 3600.0)
+FALLS = [  # the load to which it falls, and the rules
+    *((load, {}) for load in (80.0, 400.0, 640.0, 720.0)),
+    *((80.0, {"rescale_worth_s": worth_s}) for worth_s in (None, 0.0)),
+    *((400.0, {"rescale_pause_s": pause_s}) for pause_s in PAUSES_S),
+    *((400.0, {"rescale_worth_s": worth_s}) for worth_s in WORTHS_S),
+]
+
+
+@cache
+def after_falls():
+    """The decisions on jobs with each of FALLS, and on one whose load is half for five minutes of every twenty."""
+    jobs = {str(fall): fallen(fall[0]) for fall in FALLS}
+    jobs["fluctuates"] = Fluid(lambda at_s: 400.0 if at_s % 1200 < 300 else 800.0)
+    named = {str(fall): Rules(**HUNDRED | fall[1]) for fall in FALLS} | {"fluctuates": Rules(**HUNDRED)}
+    return closed_each(jobs, 10_000.0, RuleBook(by_workload=named))
+
+
+def first_downs(*falls):
+    """When the first workers are removed after some of FALLS."""
+    return [first_down(after_falls()[str(fall)]) for fall in falls]
 
 
 @pytest.mark.simulation
@@ -237,14 +258,13 @@ def test_a_scale_down_follows_a_deep_fall_soon_and_a_shallow_one_late():
 
 @pytest.mark.simulation
 def test_a_load_that_fluctuates_causes_no_scale_down():
-    """Half of the load for five minutes of every twenty: it would have to last for ten."""
-    load = Fluid(lambda at_s: 400.0 if at_s % 1200 < 300 else 800.0)
-    assert first_down(closed(load, 7200, book(**HUNDRED))) is None
+    """Half of the load would have to last for ten minutes."""
+    assert first_down(after_falls()["fluctuates"]) is None
 
 
 @pytest.mark.simulation
 def test_before_it_pays_the_sentence_says_so():
-    held = closed(fallen(400.0), 900, book(**HUNDRED))[-1]
+    held = next(d for d in after_falls()[str((400.0, {}))] if d.at_s == 900)
     assert (held.bound, held.wanted_workers, held.window_workers, held.required_workers) == (Bound.WINDOW, 5, 10, 10)
     assert sentence(held).endswith(
         "the policy wants 5 workers; not scaling down yet: the saving has not yet covered the cost of a rescale"
@@ -285,16 +305,14 @@ def test_a_scale_down_in_steps_reaches_its_target():
 @pytest.mark.simulation
 def test_unset_a_rescale_is_worth_six_pauses_and_less_of_long_ones():
     """At least a minute, at most five."""
-    pauses_s = (5.0, 10.0, 20.0, 30.0, 72.0, 120.0, 150.0)
-    downs = first_downs(*((400.0, {"rescale_pause_s": pause_s}) for pause_s in pauses_s))
+    downs = first_downs(*((400.0, {"rescale_pause_s": pause_s}) for pause_s in PAUSES_S))
     assert downs[0] == downs[1] < downs[2] < downs[3] == downs[4] < downs[5] == downs[6]
 
 
 @pytest.mark.simulation
 def test_a_worth_beyond_a_tenth_of_the_window_is_not_cut():
     """Half of the work is saved: each 300 s more of worth take 600 s longer."""
-    worths_s = (300.0, 600.0, 3600.0)
-    downs = first_downs(*((400.0, {"rescale_worth_s": worth_s}) for worth_s in worths_s), until_s=10_000.0)
+    downs = first_downs(*((400.0, {"rescale_worth_s": worth_s}) for worth_s in WORTHS_S))
     assert downs[1] - downs[0] == pytest.approx(600, abs=360)
     assert downs[2] - downs[0] == pytest.approx(6600, abs=720)
 
@@ -302,15 +320,13 @@ def test_a_worth_beyond_a_tenth_of_the_window_is_not_cut():
 @pytest.mark.simulation
 def test_a_quarter_that_is_not_needed_for_hours_is_removed_after_many_scale_downs():
     """An hour saves 900 s of the work, and after ten scale-downs the next one costs 1 050 s."""
-    down = counted(10.0, later=600.0, until_s=36_000.0)
-    assert 600 + 3600 < down < 600 + 7200
+    assert 600 + 3600 < counted()["a quarter"] < 600 + 7200
 
 
 @pytest.mark.simulation
 def test_a_quarter_is_removed_also_after_a_gradual_fall():
     """The account then begins with the window, not with the first worker that was not needed."""
-    down = counted(10.0, later=600.0, falls_s=3600.0, until_s=36_000.0)
-    assert 600 + 7200 < down < 600 + 10_800
+    assert 600 + 7200 < counted()["a quarter, gradually"] < 600 + 10_800
 
 
 def test_scale_downs_are_counted_and_fade():
@@ -328,24 +344,42 @@ def test_scale_downs_are_counted_and_fade():
     assert (state.slow.history.downs[0], state.slow.history.downs_at_s[0]) == (pytest.approx(faded), downs_at_s[-1])
 
 
-def counted(downs, ago_s=0.0, later=400.0, falls_s=0.0, until_s=7200.0):
-    """When workers are removed after a fall of the load from 800 in a job that had a number of scale-downs before."""
-    rules = book(**HUNDRED, rescale_worth_s=300.0)
-    state, running = EMPTY, Fluid(lambda at_s: np.interp(at_s, [600, 600 + falls_s], [800.0, later]))
-    while running.at_s < until_s:
-        state, decisions = advance(state, tick(running.at_s, running.rows()), rules)
-        if rows(decisions)[0].reason == Reason.DOWN:
-            return running.at_s
-        if running.at_s == 600:
-            history = replace(state.slow.history, downs=column(downs), downs_at_s=column(600 - ago_s))
+COUNTED = {  # scale-downs before, the seconds since then, and how the load falls from 800: to what, and how long
+    "none": (nan, 0.0, 400.0, 0.0),
+    "four": (4.0, 0.0, 400.0, 0.0),
+    "four, long ago": (4.0, 5 * DAY_S, 400.0, 0.0),
+    "a quarter": (10.0, 0.0, 600.0, 0.0),
+    "a quarter, gradually": (10.0, 0.0, 600.0, 3600.0),
+}
+
+
+@cache
+def counted():
+    """When workers are removed after the falls of COUNTED."""
+
+    def running(later, falls_s):
+        return Fluid(lambda at_s: np.interp(at_s, [600, 600 + falls_s], [800.0, later]))
+
+    jobs = {case: running(*fall) for case, (_, _, *fall) in COUNTED.items()}
+    rules = RuleBook(by_workload=dict.fromkeys(jobs, Rules(**HUNDRED, rescale_worth_s=300.0)))
+    state, found = EMPTY, {}
+    for at_s in np.arange(0.0, 36_000.0, 30.0):
+        state, decisions = advance(state, tick(at_s, *(each.rows(case) for case, each in jobs.items())), rules)
+        found = {d.workload: at_s for d in rows(decisions) if d.reason == Reason.DOWN} | found
+        if len(found) == len(jobs):
+            break
+        if at_s == 600:
+            downs, ago_s = np.transpose([COUNTED[case][:2] for case in state.slow.workloads])
+            history = replace(state.slow.history, downs=downs, downs_at_s=600 - ago_s)
             state = replace(state, slow=replace(state.slow, history=history))
-        running.run(30)
-    return None
+        for each in jobs.values():
+            each.run(30)
+    return found
 
 
 @pytest.mark.simulation
 def test_four_scale_downs_of_the_last_day_double_the_cost_of_the_next_one():
-    none, four, long_ago = counted(nan), counted(4.0), counted(4.0, 5 * DAY_S)
+    none, four, long_ago = (counted()[case] for case in ("none", "four", "four, long ago"))
     assert four - none == 600  # 300 s more of half of the work
     assert none <= long_ago <= none + 30
 
@@ -353,47 +387,58 @@ def test_four_scale_downs_of_the_last_day_double_the_cost_of_the_next_one():
 # --- up
 
 
-@pytest.mark.parametrize(
-    ("highest", "rules", "wait_s"),
-    [
-        (2200.0, {}, 150),
-        (2200.0, {"metric_delay_s": 60.0}, 210),
-        (2200.0, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 300),
-        (2200.0, {"cooldown_up_s": 300.0}, 300),
-        (4000.0, {"max_step_up_workers": 5}, 150),
-        (4000.0, {"policy": "dataflow", "quanta": "none"}, 0),
-    ],
-    ids=[
-        "pause and warm-up",
-        "and the delay of the metrics",
-        "other ones",
-        "configured",
-        "steps that max_step_up_workers limits",
-        "another policy",
-    ],
-)
-def test_no_scale_up_before_the_new_workers_are_warm_and_measured(highest, rules, wait_s):
-    decided, first, second = two_scale_ups(highest, rules)
+WAITS = {  # the highest input, the rules, and how long no second scale-up comes
+    "pause and warm-up": (2200.0, {}, 150),
+    "and the delay of the metrics": (2200.0, {"metric_delay_s": 60.0}, 210),
+    "other ones": (2200.0, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}, 300),
+    "configured": (2200.0, {"cooldown_up_s": 300.0}, 300),
+    "steps that max_step_up_workers limits": (4000.0, {"max_step_up_workers": 5}, 150),
+    "another policy": (4000.0, {"policy": "dataflow", "quanta": "none"}, 0),
+}
+ABOVE_CAPACITY = {  # the rules of jobs whose highest input is above the capacity of the new workers
+    "default": {},
+    "long": {"rescale_pause_s": 60.0, "warm_up_s": 240.0},
+    "cooldown": {"cooldown_up_s": 300.0},
+}
+
+
+@pytest.mark.parametrize("case", WAITS)
+def test_no_scale_up_before_the_new_workers_are_warm_and_measured(case):
+    *_, wait_s = WAITS[case]
+    decided, first, second = two_scale_ups(case)
     changed = first + 30  # the change is visible one tick later
     assert second == max(changed + wait_s, next(d.at_s for d in decided if d.at_s > changed and open_(d)))
     assert {d.bound for d in decided if changed <= d.at_s < second and open_(d)} <= {Bound.COOLDOWN}
 
 
-@pytest.mark.parametrize("rules", [{}, {"rescale_pause_s": 60.0, "warm_up_s": 240.0}], ids=["default", "long"])
-def test_input_above_the_capacity_of_the_new_workers_does_not_wait_until_they_are_warm(rules):
-    _, first, second = two_scale_ups(4000.0, rules)
+@pytest.mark.parametrize("case", ["default", "long"])
+def test_input_above_the_capacity_of_the_new_workers_does_not_wait_until_they_are_warm(case):
+    _, first, second = two_scale_ups(case)
     assert second - first <= 90
 
 
 def test_a_configured_cooldown_holds_against_input_above_the_capacity():
-    _, first, second = two_scale_ups(4000.0, {"cooldown_up_s": 300.0})
+    _, first, second = two_scale_ups("cooldown")
     assert second - (first + 30) == 300  # the change is visible one tick later
 
 
-def two_scale_ups(highest, rules):
+@cache
+def after_two_rises():
+    """The decisions for WAITS and ABOVE_CAPACITY, while the input rises in two steps."""
+
+    def running(highest):
+        return Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else highest))
+
+    cases = WAITS | {case: (4000.0, rules, None) for case, rules in ABOVE_CAPACITY.items()}
+    named = {case: Rules(**HUNDRED | rules) for case, (_, rules, _) in cases.items()}
+    return closed_each(
+        {case: running(highest) for case, (highest, *_) in cases.items()}, 1200, RuleBook(by_workload=named)
+    )
+
+
+def two_scale_ups(case):
     """The decisions while the input rises in two steps, and the times of the first two scale-ups."""
-    load = Fluid(lambda at_s: 900.0 if at_s < 600 else (1500.0 if at_s < 660 else highest))
-    decided = closed(load, 1200, book(**HUNDRED | rules))
+    decided = after_two_rises()[case]
     first, second, *_ = [d.at_s for d in decided if d.reason == Reason.UP]
     return decided, first, second
 
