@@ -4,7 +4,21 @@ from functools import cache
 
 import numpy as np
 import pytest
-from builders import EMPTY, TICK_S, Fluid, advance, book, closed, counts, flow, history, job, rows, tick
+from builders import (
+    EMPTY,
+    JOB,
+    TICK_S,
+    Fluid,
+    advance,
+    book,
+    closed,
+    closed_each,
+    counts,
+    flow,
+    history_each,
+    rows,
+    tick,
+)
 
 from adapter.core.reasons import Reason
 from adapter.core.rule_book import RuleBook
@@ -56,75 +70,108 @@ def test_the_capacity_that_a_flapping_job_shows_is_that_of_all_its_workers(every
     assert np.isnan(slow.table.sizes[1, stage])
 
 
-def settled(ready, exist=lambda at_s: 10.0):
-    """When Settling began. ready, exist: the ready workers, and the existing ones that are also desired."""
+def starting(ready_s):
+    """10 workers become 16 at 900 s, which are ready at ready_s."""
+    return lambda at_s: counts(10.0 + 6 * (at_s >= 900), ready_workers=10.0 + 6 * (at_s >= ready_s) - 2 * (at_s == 600))
 
-    def seen(at_s):
-        return tick(at_s, job(**counts(exist(at_s), ready_workers=ready(at_s)), **flow(at_s)))
 
-    decided = history([seen(float(at_s)) for at_s in range(0, 1800, TICK_S)], book(in_flight_timeout_s=60.0))
-    closed = [d.at_s for d in decided if d.reason == Reason.SETTLING]
+def updated(ready):
+    """The rolling update begins a quarter of an hour after the workers were counted first."""
+    extra = {"workers": 13.0, "ready_workers": ready}
+    return lambda at_s: counts() | (extra if at_s >= 900 and at_s % 60 < 30 else {})
+
+
+def lost_node(flap_s):
+    return lambda at_s: counts(ready_workers=5.0 if 600 <= at_s < 960 else 10.0 - 2 * (at_s == flap_s))
+
+
+def returning(at_s):
+    return counts(ready_workers=8.0 if 900 <= at_s < 1260 else 9.0 if 1260 <= at_s < 1290 else 10.0)
+
+
+def fewer(at_s):
+    return counts(ready_workers=10.0 - 2 * (at_s == 600)) | ({"workers": 9.0} if at_s >= 900 else {})
+
+
+COUNTS = {  # the counts of the workers of a job at a time
+    "flaps": lambda at_s: counts(ready_workers=10.0 - 2 * (at_s >= 300 and at_s % 60 == 0)),
+    "one of ten flaps": lambda at_s: counts(ready_workers=10.0 - (at_s >= 900 and at_s % 60 < 30)),
+    **{("updated", ready): updated(ready) for ready in (10.0, 13.0)},
+    **{("lost node", flap_s): lost_node(flap_s) for flap_s in (None, 300)},
+    "returning": returning,
+    **{("starting", ready_s): starting(ready_s) for ready_s in (900, 1080)},
+    "fewer": fewer,
+}
+
+
+@cache
+def counted():
+    """The decisions on each of COUNTS."""
+
+    def rules(case):
+        return {} if "updated" in case else {"in_flight_timeout_s": 60.0}
+
+    return history_each(COUNTS, lambda case, at_s: COUNTS[case](at_s) | flow(at_s), range(0, 1800, TICK_S), rules)
+
+
+def settled(case):
+    """When Settling began."""
+    closed = [d.at_s for d in counted()[case] if d.reason == Reason.SETTLING]
     return [at_s for at_s in closed if at_s - TICK_S not in closed]
 
 
 def test_a_flapping_readiness_settles_once_in_ten_minutes():
-    assert settled(lambda at_s: 10.0 - 2 * (at_s >= 300 and at_s % 60 == 0)) == [300, 900, 1500]
+    assert settled("flaps") == [300, 900, 1500]
 
 
 def test_a_loss_that_does_not_settle_does_not_settle_when_it_ends():
-    assert settled(lambda at_s: 10.0 - (at_s >= 900 and at_s % 60 < 30)) == []
+    assert settled("one of ten flaps") == []
 
 
 @pytest.mark.parametrize("ready", [10.0, 13.0], ids=["starting", "ready"])
 def test_the_extra_workers_of_a_rolling_update_do_not_settle(ready):
-    """The update begins a quarter of an hour after the workers were counted first."""
-
-    def extra(at_s):
-        return at_s >= 900 and at_s % 60 < 30
-
-    def seen(at_s):
-        more = {"workers": 13.0, "ready_workers": ready} if extra(at_s) else {}
-        return tick(at_s, job(**counts(10) | more, **flow(at_s)))
-
-    decided = history([seen(float(at_s)) for at_s in range(0, 1800, TICK_S)], book())
-    assert Reason.SETTLING not in {d.reason for d in decided}
+    assert Reason.SETTLING not in {d.reason for d in counted()["updated", ready]}
 
 
 @pytest.mark.parametrize(("flap_s", "begins"), [(None, [600, 960]), (300, [300, 960])])
 def test_a_lost_node_settles_when_it_is_gone_and_when_it_is_back(flap_s, begins):
     """A flap shortly before the loss hides the loss, not the return."""
-    assert settled(lambda at_s: 5.0 if 600 <= at_s < 960 else 10.0 - 2 * (at_s == flap_s)) == begins
+    assert settled(("lost node", flap_s)) == begins
 
 
 def test_a_lost_node_whose_workers_return_one_by_one_settles_when_all_are_back():
-    assert settled(lambda at_s: 8.0 if 900 <= at_s < 1260 else 9.0 if 1260 <= at_s < 1290 else 10.0) == [900, 1290]
+    assert settled("returning") == [900, 1290]
 
 
 @pytest.mark.parametrize("ready_s", [900, 1080])
 def test_a_rescale_shortly_after_a_flap_settles_once_its_workers_are_ready(ready_s):
-    found = settled(
-        lambda at_s: 10.0 + 6 * (at_s >= ready_s) - 2 * (at_s == 600), lambda at_s: 10.0 + 6 * (at_s >= 900)
-    )
-    assert found == [600, ready_s]
+    assert settled(("starting", ready_s)) == [600, ready_s]
 
 
 def test_fewer_existing_workers_shortly_after_a_flap_settle():
-    seen = [
-        tick(float(at_s), job(**counts(10, ready_workers=10.0 - 2 * (at_s == 600)), **flow(at_s)))
-        for at_s in range(0, 900, TICK_S)
-    ]
-    fewer = [tick(at_s, job(**counts(10) | {"workers": 9.0}, **flow(at_s))) for at_s in (900.0, 915.0)]
-    assert history([*seen, *fewer], book(in_flight_timeout_s=60.0))[-1].reason == Reason.SETTLING
+    assert [d.reason for d in counted()["fewer"] if d.at_s == 915] == [Reason.SETTLING]
 
 
-@pytest.mark.parametrize(
-    ("lost", "reason"), [(0, Reason.UP), (4, Reason.SETTLING)], ids=["input for more workers", "workers are lost"]
-)
-def test_lost_workers_are_no_reason_for_more_workers(lost, reason):
+LOST = {"input for more workers": (0, Reason.UP), "workers are lost": (4, Reason.SETTLING)}
+
+
+@cache
+def with_lost_workers():
     """Input of 900/s exceeds what 8 of 12 workers process, and 1 500/s what 12 process."""
-    running = Fluid(lambda at_s: 900.0 if at_s < 1500 or lost else 1500.0, workers=18)
-    running.more = lambda at_s: {"ready_workers": running.workers - float(lost * (at_s >= 1500))}
-    decided = closed(running, 1560, CONFIGURED)
+
+    def running(lost):
+        job = Fluid(lambda at_s: 900.0 if at_s < 1500 or lost else 1500.0, workers=18)
+        job.more = lambda at_s: {"ready_workers": job.workers - float(lost * (at_s >= 1500))}
+        return job
+
+    rules = RuleBook(by_workload=dict.fromkeys(LOST, CONFIGURED.by_workload[JOB]))
+    return closed_each({case: running(lost) for case, (lost, _) in LOST.items()}, 1560, rules)
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_lost_workers_are_no_reason_for_more_workers(case):
+    _, reason = LOST[case]
+    decided = with_lost_workers()[case]
     assert [d.required_workers for d in decided if d.at_s == 1470] == [12]
     assert decided[-1].reason == reason
 
