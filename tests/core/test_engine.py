@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from builders import JOB, TICK_S, book, counts, flow, fold, history, job, last, steady, tick
+from builders import JOB, TICK_S, book, counts, flow, fold, history, history_each, job, last, steady, tick
 
 from adapter.core.decisions import Bound, Reason
 from adapter.core.engine import advance
@@ -494,42 +494,60 @@ def test_a_job_whose_load_rises_shows_no_capacity_by_the_mean_of_its_window(rise
     assert min(each for each in shown if each is not None) == pytest.approx(100, rel=0.05)
 
 
-@pytest.mark.parametrize("late_s", [0, 5, 9], ids="commits up to {} s late".format)
+LATE_S = (0, 5, 9)
+
+
+@cache
+def with_late_commits():
+    """The decisions on jobs that commit up to LATE_S late. They have twelve workers and as many partitions."""
+    random = np.random.default_rng(1).uniform(size=121)
+
+    def seen(late_s, at_s):
+        backlog = 300.0 * late_s * random[at_s // 15]
+        load = {"processed_records": 300.0 * at_s - backlog, "appended_records": 300.0 * at_s}
+        return counts(12, partitions=12) | load | {"backlog_records": backlog}
+
+    return history_each(LATE_S, seen, range(0, 1801, 15), lambda _: {"policy": "drain"})
+
+
+@pytest.mark.parametrize("late_s", LATE_S, ids="commits up to {} s late".format)
 def test_a_job_of_unknown_capacity_tries_a_smaller_size_however_its_offsets_are_committed(late_s):
-    """Twelve workers of as many partitions."""
-    random = np.random.default_rng(1)
-    ticks = []
-    for at_s in range(0, 1801, 15):
-        backlog = 300.0 * late_s * random.uniform()
-        seen = {
-            "processed_records": 300.0 * at_s - backlog,
-            "appended_records": 300.0 * at_s,
-            "backlog_records": backlog,
-        }
-        ticks.append(tick(at_s, job(**counts(12), partitions=12, **seen)))
-    assert last(ticks, book(policy="drain")).required_workers == 6
+    assert with_late_commits()[late_s][-1].required_workers == 6
 
 
-def two_stages(at_s, standing, **moving):
+def stages(at_s, standing, workload=JOB, **moving):
     """A stage that moves, and one with a backlog of which nothing is processed."""
     still = {"processed_records": 60, "appended_records": 60 + standing, "backlog_records": standing}
-    return tick(at_s, job(**counts()), job(stage="a", **flow(at_s, **moving)), job(stage="b", **still))
+    of_a, of_b = job(workload, stage="a", **flow(at_s, **moving)), job(workload, stage="b", **still)
+    return [*job(workload, **counts()), *of_a, *of_b]
 
 
 @pytest.mark.parametrize("standing", [1, 1_000_000])
 def test_a_stage_that_stands_does_not_keep_another_one_from_being_scaled_up(standing):
-    found = last([two_stages(at_s, standing, **BEHIND) for at_s in range(0, 61, 15)], book(**ANY))
+    found = last([tick(at_s, stages(at_s, standing, **BEHIND)) for at_s in range(0, 61, 15)], book(**ANY))
     assert (found.reason, found.required_workers) == (Reason.UP, 20)
 
 
+STANDING = {"markers": (12, "drain"), "records": (1000, "dataflow")}  # how many, and the policy
+
+
+@cache
+def sizes_while_a_stage_stands():
+    """The last size of each of STANDING."""
+    rules = {name: Rules(policy=policy, worker_capacity_records_per_s=100.0) for name, (_, policy) in STANDING.items()}
+    idle = [
+        tick(at_s, *(stages(at_s, count, name, throughput=10) for name, (count, _) in STANDING.items()))
+        for at_s in range(0, 3601, 15)
+    ]
+    return {found.workload: found.required_workers for found in fold(idle, RuleBook(by_workload=rules))[-1]}
+
+
 def test_a_job_with_a_stage_that_stands_is_not_scaled_down():
-    idle = [two_stages(at_s, 1000, throughput=10) for at_s in range(0, 3601, 15)]
-    assert last(idle, book(worker_capacity_records_per_s=100.0)).required_workers == 10
+    assert sizes_while_a_stage_stands()["records"] == 10
 
 
 def test_markers_on_a_topic_without_input_do_not_keep_a_job_from_being_scaled_down():
-    idle = [two_stages(at_s, 12, throughput=10) for at_s in range(0, 3601, 15)]
-    assert last(idle, book(policy="drain", worker_capacity_records_per_s=100.0)).required_workers == 1
+    assert sizes_while_a_stage_stands()["markers"] == 1
 
 
 def test_utilization_is_estimated_from_a_configured_capacity():
@@ -607,21 +625,24 @@ def test_a_steady_job_that_commits_in_steps_is_left_alone(every_s):
     assert {d.required_workers for d in decided} <= {None, 6}
 
 
+@cache
+def with_unready_workers():
+    """The decisions on a job with a pod that crashes, and on one with a worker that is no longer ready."""
+    seen = {
+        "crashing": lambda at_s: counts(20, ready_workers=20 if at_s % 300 == 0 else 19) | flow(at_s, growth=1000),
+        "no longer ready": lambda at_s: counts(12, ready_workers=11 if at_s else 12) | flow(at_s),
+    }
+    rules = {"crashing": ANY | {"in_flight_timeout_s": 240.0}, "no longer ready": ANY}
+    return history_each(seen, lambda case, at_s: seen[case](at_s), range(0, 1801, 15), lambda case: rules[case])
+
+
 def test_a_crashing_pod_does_not_prevent_decisions():
-    ticks = [
-        tick(at_s, job(**counts(20, ready_workers=20 if at_s % 300 == 0 else 19), **flow(at_s, growth=1000)))
-        for at_s in np.arange(0.0, 1801.0, 15.0)
-    ]
-    decided = reasons(ticks, book(in_flight_timeout_s=240.0, **ANY))
+    decided = [found.reason for found in with_unready_workers()["crashing"]]
     assert len([reason for reason in decided if reason in (Reason.UP, Reason.NOT_ENACTED)]) > len(decided) / 2
 
 
 def test_a_worker_that_is_no_longer_ready_does_not_lower_the_target():
-    ticks = [
-        tick(at_s, job(**counts(12, ready_workers=11 if at_s else 12), **flow(at_s)))
-        for at_s in np.arange(0.0, 1201.0, 15.0)
-    ]
-    assert set(targets(ticks, book(**ANY))) <= {None, 12}
+    assert {found.required_workers for found in with_unready_workers()["no longer ready"]} <= {None, 12}
 
 
 def test_workers_that_never_became_ready_leave_the_target_after_the_timeout():
@@ -657,48 +678,65 @@ def test_x_04_a_partition_that_returns_is_no_progress():
     assert all(rate is None or rate == pytest.approx(1000) for rate in rates)
 
 
-def gauges(at_s, partitions, backlog, **more):
+def gauges(partitions, backlog, **more):
     """A busy Flink job that reports its throughput and backlog as gauges."""
     load = {"throughput_records_per_s": 1000.0, "backlog_records": backlog}
-    return tick(at_s, job(**counts(100), **load, utilization_ratio=0.6, partitions=float(partitions), **more))
+    return counts(100) | load | {"utilization_ratio": 0.6, "partitions": float(partitions)} | more
 
 
-@pytest.mark.parametrize(
-    "scraped",
-    [
-        pytest.param((200, 194, 200, 200), id="in some ticks"),
-        pytest.param((198, 197, 199, 196, 195, 200, 199), id="in most ticks"),
-        pytest.param((200, 184, 168, 200), id="more at each tick, until all are back"),
-    ],
-)
-def test_a_scrape_that_misses_a_few_of_many_workers_leaves_the_rates_known(scraped):
+def added(partitions):
+    return lambda at_s: gauges(100 + partitions * (at_s >= 300), 5e4 + 200.0 * at_s)
+
+
+def first_offsets(at_s):
+    if at_s < 300:
+        return gauges(100, 5000.0)
+    return gauges(100, 500.0, processed_records=1000.0 * at_s, processed_source=1.0)
+
+
+def scraped(*partitions):
+    def seen(at_s):
+        present = partitions[at_s // TICK_S % len(partitions)]
+        return gauges(present, 500.0 * present)
+
+    return seen
+
+
+SCRAPED = {
+    "in some ticks": scraped(200, 194, 200, 200),
+    "in most ticks": scraped(198, 197, 199, 196, 195, 200, 199),
+    "more at each tick, until all are back": scraped(200, 184, 168, 200),
+}
+GAUGES = SCRAPED | {10: added(10), 50: added(50), "first offsets": first_offsets}
+
+
+@cache
+def by_gauges():
+    """The decisions on each of GAUGES."""
+    return history_each(GAUGES, lambda case, at_s: GAUGES[case](at_s), range(0, 1501, TICK_S), lambda _: ANY)
+
+
+@pytest.mark.parametrize("case", SCRAPED)
+def test_a_scrape_that_misses_a_few_of_many_workers_leaves_the_rates_known(case):
     """Each partition adds to the gauges. Now and then, or in most ticks, some of 200 are missing."""
-    seen = [scraped[number % len(scraped)] for number in range(101)]
-    ticks = [gauges(TICK_S * number, partitions, 500.0 * partitions) for number, partitions in enumerate(seen)]
-    found = history(ticks, book(**ANY))
+    found = by_gauges()[case]
     assert {(d.reason, d.growth_records_per_s) for d in found if d.at_s >= 180} == {(Reason.HOLD, 0.0)}
 
 
-def rates(ticks):
-    """The rates of growth and of input in five minutes of an event at 300 s, where they are known."""
-    found = [d for d in history(ticks, book(**ANY)) if d.at_s >= 300]
+def rates(case):
+    """The rates of growth and of input after an event at 300 s, where they are known."""
+    found = [d for d in by_gauges()[case] if d.at_s >= 300]
     assert found[0].reason == Reason.NO_DATA
     return {(d.growth_records_per_s, d.input_rate_records_per_s) for d in found if d.reason != Reason.NO_DATA}
 
 
 @pytest.mark.parametrize("added", [10, 50])
 def test_added_partitions_bring_no_backlog(added):
-    ticks = [gauges(at_s, 100 + added * (at_s >= 300), 5e4 + 200.0 * at_s) for at_s in range(0, 601, TICK_S)]
-    assert rates(ticks) == {(200.0, 1200.0)}
+    assert rates(added) == {(200.0, 1200.0)}
 
 
 def test_the_first_offsets_of_a_job_are_compared_with_no_backlog_of_its_gauge():
-    def seen(at_s):
-        if at_s < 300:
-            return gauges(at_s, 100, 5000.0)
-        return gauges(at_s, 100, 500.0, processed_records=1000.0 * at_s, processed_source=1.0)
-
-    assert rates([seen(at_s) for at_s in range(0, 601, TICK_S)]) == {(0.0, 1000.0)}
+    assert rates("first offsets") == {(0.0, 1000.0)}
 
 
 def test_an_hpa_of_an_unknown_workload_adds_no_workload():
