@@ -1,12 +1,12 @@
 """The worked vectors of every text with `safety: off`, from samples to decisions, and what each safety rule changes."""
 
 from functools import cache
+from itertools import product
 
 import pytest
 from builders import TICK_S, book, counts, flow, history_each, job, last, steady, tick
 
 from adapter.core.decisions import Reason
-from adapter.core.samples import Samples
 
 NO_TABLE = {"quanta": "none"}
 
@@ -213,39 +213,45 @@ def test_s0_11_a_sawtooth_of_commits_is_short_at_its_lowest_or_at_its_end(safety
     assert last(ticks, book(policy="beam-flink", safety=safety)).required_workers == size
 
 
+def ramp(rise_records_per_s2):
+    """An input that rises from 150/s, and 10 workers that carry 1000/s."""
+    return lambda at_s: counts(
+        processed_records=(150 + rise_records_per_s2 * at_s / 2) * at_s,
+        backlog_records=0,
+        utilization_ratio=(150 + rise_records_per_s2 * at_s) / 1000,
+    )
+
+
+SEEN = {
+    "one restart": lambda at_s: counts(utilization_ratio=0.9, restarts=float(at_s > 540)) | flow(at_s),
+    "to 930/s": ramp(1.3),
+    "to 750/s": ramp(1.0),
+}
+
+
+@cache
+def with_safety_and_without():
+    """The last decisions of ten minutes of each of SEEN, with safety and by the text."""
+    decided = history_each(
+        product(SEEN, (True, False)),
+        lambda case, at_s: SEEN[case[0]](at_s),
+        range(0, 601, TICK_S),
+        lambda case: {"policy": "netflix", "safety": case[1]},
+    )
+    return {case: each[-1] for case, each in decided.items()}
+
+
 @pytest.mark.parametrize(("safety", "closed"), [(True, False), (False, True)])
 def test_s4_09_one_restart_aborts_by_the_text_and_two_do_with_safety(safety, closed):
-    ticks = [
-        tick(at_s, job(**counts(10), **flow(at_s), utilization_ratio=0.9, restarts=float(at_s > 540)))
-        for at_s in range(0, 601, TICK_S)
-    ]
-    decided = last(ticks, book(policy="netflix", safety=safety))
-    assert (decided.reason is Reason.FAILURES) == closed
-
-
-def ramp(rise_records_per_s2: float) -> list[Samples]:
-    """Ten minutes of an input that rises from 150/s, and 10 workers that carry 1000/s."""
-    return [
-        tick(
-            at_s,
-            job(
-                **counts(10),
-                processed_records=(150 + rise_records_per_s2 * at_s / 2) * at_s,
-                backlog_records=0,
-                utilization_ratio=(150 + rise_records_per_s2 * at_s) / 1000,
-            ),
-        )
-        for at_s in range(0, 601, TICK_S)
-    ]
+    assert (with_safety_and_without()["one restart", safety].reason is Reason.FAILURES) == closed
 
 
 @pytest.mark.parametrize(("safety", "size"), [(True, 24), (False, 30)])
 def test_s4_13_a_ramp_is_extrapolated_by_the_text_and_capped_with_safety(safety, size):
-    """To 930/s in ten minutes."""
-    assert last(ramp(1.3), book(policy="netflix", safety=safety)).required_workers == size
+    assert with_safety_and_without()["to 930/s", safety].required_workers == size
 
 
 @pytest.mark.parametrize(("safety", "size"), [(True, 19), (False, 10)])
 def test_s4_32_the_forecast_outgrows_the_table_before_the_workers_are_hot_with_safety(safety, size):
-    """To 750/s in ten minutes: 1125/s are forecast."""
-    assert last(ramp(1.0), book(policy="netflix", safety=safety)).required_workers == size
+    """1125/s are forecast."""
+    assert with_safety_and_without()["to 750/s", safety].required_workers == size
