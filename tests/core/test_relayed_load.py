@@ -1,9 +1,10 @@
 """Stages without a backlog of their own, sized by their true rate: input / target of the rate at full busy time."""
 
+from functools import cache
 from math import isnan, nan
 
 import pytest
-from builders import TICK_S, Fluid, book, counts, flow, history, job, last, tick
+from builders import JOB, TICK_S, Fluid, book, counts, flow, fold, history, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.decisions import Bound, Reason
@@ -11,24 +12,23 @@ from adapter.core.engine import advance, replay
 from adapter.core.messages import sentence
 from adapter.core.policies import drain
 from adapter.core.report import rows
+from adapter.core.rule_book import RuleBook
+from adapter.core.rules import Rules
 from adapter.core.state import EMPTY
 
 PLAIN = {"policy": "drain", "rescale_pause_s": 0.0, "warm_up_s": 0.0, "worker_start_s": 0.0, "scaling_exponent": 1.0}
 
 
-def ticks(until_s=240, source=None, more=None, **later):
-    """Ticks of a source that is never behind, and of a later stage that reports no backlog."""
-    return [
-        tick(
-            at_s,
-            job(
-                stage="Source",
-                **counts(10) | flow(at_s, **{"throughput": 1000} | (source or {})) | (more or {}),
-            ),
-            job(stage="Map", **{"throughput_records_per_s": 700, "utilization_ratio": 1.0} | later),
-        )
-        for at_s in range(0, until_s + 1, TICK_S)
-    ]
+def stages(at_s, source=None, more=None, workload=JOB, **later):
+    """A source that is never behind, and a later stage that reports no backlog."""
+    first = counts(10) | flow(at_s, **{"throughput": 1000} | (source or {})) | (more or {})
+    second = {"throughput_records_per_s": 700, "utilization_ratio": 1.0} | later
+    return [*job(workload, stage="Source", **first), *job(workload, stage="Map", **second)]
+
+
+def ticks(until_s=240, **given):
+    """Ticks of both. given: as of `stages`."""
+    return [tick(at_s, stages(at_s, **given)) for at_s in range(0, until_s + 1, TICK_S)]
 
 
 @pytest.mark.parametrize(
@@ -46,30 +46,50 @@ def test_a_full_stage_without_a_backlog_raises_the_size(later, size):
     assert last(ticks(**later), book(**PLAIN)).required_workers == size
 
 
-@pytest.mark.parametrize(
-    ("backpressured", "busiest", "reason"),
-    [
-        pytest.param(0.8, 1.0, Reason.HOLD, id="a full subtask holds back the source"),
-        pytest.param(0.8, 0.9, Reason.DOWN, id="no subtask is full"),
-        pytest.param(0.4, 1.0, Reason.DOWN, id="the source is not held back"),
-        pytest.param(None, 1.0, Reason.DOWN, id="backpressure is unknown"),
-        pytest.param(0.8, None, Reason.DOWN, id="the busiest subtask is unknown"),
-    ],
-)
-def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(backpressured, busiest, reason):
-    """The mean of the later stage seems to have room, and the connector counts no waiting records."""
-    held, later = {"backpressured_ratio": backpressured}, {"utilization_ratio": 0.5, "busiest_subtask_ratio": busiest}
-    found = last(ticks(until_s=900, more=held, **later), book(**PLAIN))
+HELD = {  # backpressure of the source, and the busiest subtask of the later stage
+    "a full subtask holds back the source": (0.8, 1.0, Reason.HOLD),
+    "no subtask is full": (0.8, 0.9, Reason.DOWN),
+    "the source is not held back": (0.4, 1.0, Reason.DOWN),
+    "backpressure is unknown": (None, 1.0, Reason.DOWN),
+    "the busiest subtask is unknown": (0.8, None, Reason.DOWN),
+}
+
+
+@cache
+def held_back():
+    """The last decisions on HELD. The mean of the later stage seems to have room."""
+
+    def seen(case, at_s):
+        backpressured, busiest, _ = HELD[case]
+        later = {"utilization_ratio": 0.5, "busiest_subtask_ratio": busiest}
+        return stages(at_s, more={"backpressured_ratio": backpressured}, workload=case, **later)
+
+    rules = RuleBook(by_workload=dict.fromkeys(HELD, Rules(**PLAIN)))
+    decided = fold([tick(at_s, *(seen(case, at_s) for case in HELD)) for at_s in range(0, 901, TICK_S)], rules)
+    return {found.workload: found for found in decided[-1]}
+
+
+@pytest.mark.parametrize("case", HELD)
+def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(case):
+    """The connector counts no waiting records."""
+    *_, reason = HELD[case]
+    found = held_back()[case]
     assert found.reason is reason
     assert ("no scale-down while one full subtask holds back the sources" in sentence(found)) == (reason is Reason.HOLD)
 
 
+@cache
+def after_a_utilization_ceased():
+    """The decisions by the minutes since a later stage ceased to report its utilization, as fractions."""
+    reported = [0.75] * (900 // TICK_S) + [None] * (65 * 60 // TICK_S)
+    busy = {"more": {"utilization_ratio": 0.3}}
+    seen = [tick(n * TICK_S, stages(n * TICK_S, **busy, utilization_ratio=each)) for n, each in enumerate(reported)]
+    return {(found.at_s + TICK_S - 900) / 60: found for found in history(seen, book(**PLAIN))}
+
+
 @pytest.mark.parametrize(("minutes", "size"), [(50, 10), (65, 4)], ids=["within an hour", "after an hour"])
 def test_a_later_stage_that_ceases_to_report_its_utilization_is_no_small_load(minutes, size):
-    busy = {"until_s": 5400, "more": {"utilization_ratio": 0.3}}
-    before, after = ticks(**busy, utilization_ratio=0.75), ticks(**busy, utilization_ratio=None)
-    lost = 900 // TICK_S
-    found = last([*before[:lost], *after[lost : lost + minutes * 60 // TICK_S]], book(**PLAIN))
+    found = after_a_utilization_ceased()[minutes]
     assert (found.required_workers, found.bound is Bound.MISSING_METRICS) == (size, size == 10)
 
 
@@ -98,17 +118,16 @@ def test_an_idle_source_with_markers_is_no_later_stage():
 
 def test_a_later_stage_that_is_full_for_single_ticks_adds_no_workers():
     """A stage that writes a snapshot is busy for one tick of ten."""
-    busy = [ticks(until_s=1800, utilization_ratio=0.95 if number % 10 == 9 else 0.5)[number] for number in range(121)]
+    ratios = [0.95 if number % 10 == 9 else 0.5 for number in range(121)]
+    busy = [tick(n * TICK_S, stages(n * TICK_S, utilization_ratio=ratio)) for n, ratio in enumerate(ratios)]
     assert max(found.required_workers for found in history(busy, book(**PLAIN))[4:]) == 10
 
 
 def test_backpressure_that_flickers_holds_the_size_as_well():
     """One tick of eight has less."""
     later = {"utilization_ratio": 0.5, "busiest_subtask_ratio": 1.0}
-    flickering = [
-        ticks(until_s=900, more={"backpressured_ratio": 0.45 if number % 8 == 7 else 0.8}, **later)[number]
-        for number in range(61)
-    ]
+    ratios = [{"backpressured_ratio": 0.45 if number % 8 == 7 else 0.8} for number in range(61)]
+    flickering = [tick(n * TICK_S, stages(n * TICK_S, more=more, **later)) for n, more in enumerate(ratios)]
     assert {found.required_workers for found in history(flickering, book(**PLAIN))[4:]} == {10}
 
 
@@ -185,31 +204,43 @@ def test_workers_without_a_partition_help_a_later_stage_to_catch_up():
     assert "later stages can use 25 workers; only 4 partitions, so no more workers" in sentence(found)
 
 
-@pytest.mark.parametrize(
-    ("each", "source", "needed"),
-    [
-        pytest.param(100.0, 10_000.0, 50, id="the later stage limits the job"),
-        pytest.param(476.0, 1000.0, 11, id="the source limits the job, and the later stage needs one more"),
-        pytest.param(500.0, 1000.0, 10, id="the source limits the job"),
-    ],
-)
-def test_a_job_that_follows_its_target_reaches_what_its_later_stage_needs(each, source, needed):
-    """Ten partitions, and 4 000/s from 300 s on.
+NEEDED = {  # capacity of the later stage on one worker, that of the source, and the workers that are needed
+    "the later stage limits the job": (100.0, 10_000.0, 50),
+    "the source limits the job, and the later stage needs one more": (476.0, 1000.0, 11),
+    "the source limits the job": (500.0, 1000.0, 10),
+}
 
-    each: capacity of the later stage on one worker. source: capacity of the source.
-    """
-    running = Fluid(lambda at_s: 500.0 if at_s < 300 else 4000.0, each=each, sink=lambda at_s: source, pause_s=15)
-    state, sizes = EMPTY, []
-    while running.at_s < 1800:
+
+@cache
+def sizes_of_followers():
+    """The workers of each of NEEDED at each tick. It has ten partitions, and 4 000/s from 300 s on."""
+
+    def running(each, source):
+        return Fluid(lambda at_s: 500.0 if at_s < 300 else 4000.0, each=each, sink=lambda at_s: source, pause_s=15)
+
+    def seen(case, running):
         read = {"processed_records": running.processed, "appended_records": running.appended}
         read |= {"backlog_records": running.appended - running.processed, "partitions": 10}
-        later = job(stage="Map", processed_records=running.processed, utilization_ratio=running.busy)
-        seen = tick(running.at_s, job(stage="Source", **counts(running.workers) | read), later)
-        state, decisions = advance(state, seen, book(policy="drain", max_workers=200))
-        (found,) = rows(decisions)
-        running.scale(found.required_workers)
-        sizes.append(running.workers)
-        running.run()
+        later = job(case, stage="Map", processed_records=running.processed, utilization_ratio=running.busy)
+        return [*job(case, stage="Source", **counts(running.workers) | read), *later]
+
+    jobs = {case: running(each, source) for case, (each, source, _) in NEEDED.items()}
+    rules = RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain", max_workers=200)))
+    state, sizes = EMPTY, {case: [] for case in jobs}
+    for at_s in range(0, 1800, TICK_S):
+        state, decisions = advance(state, tick(at_s, *(seen(case, each) for case, each in jobs.items())), rules)
+        for found in rows(decisions):
+            jobs[found.workload].scale(found.required_workers)
+        for case, each in jobs.items():
+            sizes[case].append(each.workers)
+            each.run()
+    return sizes
+
+
+@pytest.mark.parametrize("case", NEEDED)
+def test_a_job_that_follows_its_target_reaches_what_its_later_stage_needs(case):
+    *_, needed = NEEDED[case]
+    sizes = sizes_of_followers()[case]
     assert (sizes[-1], max(sizes)) == (needed, needed)
 
 
