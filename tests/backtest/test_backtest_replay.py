@@ -125,8 +125,8 @@ def test_jobs_of_any_size_are_simulated_together_as_alone() -> None:
     together = simulate(jobs, policies, BEGIN_S, progress=shares.append)
 
     assert [list(runs) for runs in together] == [list(policies)] * 3
-    for job, runs in zip(jobs, together, strict=True):
-        (alone,) = simulate([job], policies[:1], BEGIN_S)
+    (small,), (large,) = (simulate([job], policies[:1], BEGIN_S) for job in jobs[:2])
+    for alone, runs in zip((small, large, small), together, strict=True):
         assert np.array_equal(runs[policies[0]].workers, alone[policies[0]].workers)
         assert runs[policies[0]].worker_hours == alone[policies[0]].worker_hours
     hours = [run.worker_hours for run in together[0].values()]
