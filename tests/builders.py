@@ -165,7 +165,7 @@ def policy_input(
         partition_behind_s=np.full(len(present), more.pop("partition_behind_s", np.nan)),
         bottleneck=np.full(len(present), more.pop("bottleneck", True)),
         held_back=np.full(len(present), more.pop("held_back", False)),
-        unevenness_ratio=np.full(len(present), more.pop("unevenness", 1.0)),
+        least_capacity_records_per_s=np.full(len(present), np.nan),
         saturated=np.full(len(present), more.pop("saturated", False)),
         level=np.full(len(present), more.pop("level", False)),
         fit=more.pop("fit", no_curve(len(present))),

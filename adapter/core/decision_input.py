@@ -7,7 +7,7 @@ import numpy as np
 from adapter.core.aggregation import every, some
 from adapter.core.capacity import CARRIED, confidence_at, rate_at, with_prior
 from adapter.core.formatting import DAY_S
-from adapter.core.fullest_worker import partition_behind_s, unevenness_ratio
+from adapter.core.fullest_worker import least_capacity, partition_behind_s
 from adapter.core.gates import GateInputs
 from adapter.core.ingest import FEW_RATIO
 from adapter.core.limits import Range, at_least_one, limits, pauses
@@ -162,7 +162,7 @@ def _policy_input(tick: Tick, most: Array) -> PolicyInput:
         fullest_ratio=slow.fullest_ratio,
         bottleneck=~(tick.now.backpressured_ratio > HELD_BACK),
         held_back=is_held_back(tick),
-        unevenness_ratio=unevenness_ratio(tick),
+        least_capacity_records_per_s=least_capacity(tick),
         saturated=tick.saturated,
         level=tick.level,
         fit=slow.fit,

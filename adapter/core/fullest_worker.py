@@ -15,6 +15,7 @@ from adapter.core.state import Slow
 
 _LEAST_RATIO = 0.6  # of its capacity: below it the load is not the cause
 _TOGETHER_RATIO = 0.95  # of the capacity of all workers: above it the job itself is too small
+_SPREAD_RATIO = 1.25  # another size spreads the keys differently, so its busiest subtask may have this much more to do
 _RISE_PER_MINUTE = 0.1 / 1440  # it is forgotten by a tenth a day, because keys, partitions and machines change
 
 
@@ -33,11 +34,10 @@ def partition_behind_s(tick: Tick) -> Array:
     return np.where((now > least) & ~stuck, behind_s, np.nan)
 
 
-def unevenness_ratio(tick: Tick) -> Array:
-    """Busy time of the busiest subtask / mean of its stage, the largest of the workload, shape (stages,); 1 unknown."""
-    mean = tick.now.utilization_ratio
-    ratio = tick.now.busiest_subtask_ratio / np.where(mean > 0, mean, np.nan)
-    return np.fmax(tick.largest(ratio)[tick.workload_index], 1.0)
+def least_capacity(tick: Tick) -> Array:
+    """Records/s that each stage carries at least until the workload's busiest subtask is full; NaN if it is unknown."""
+    busiest = tick.largest(tick.now.busiest_subtask_ratio)[tick.workload_index]
+    return tick.signals.throughput_records_per_s / np.where(busiest > 0, _SPREAD_RATIO * busiest, np.nan)
 
 
 def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:

@@ -1,5 +1,6 @@
 """The sum hides one partition that lags. Its own backlog counts while it does not catch up (S4-38)."""
 
+from dataclasses import dataclass
 from math import inf, nan
 
 import pytest
@@ -141,23 +142,40 @@ def test_s4_37_a_size_leaves_the_fullest_worker_below_the_load_at_which_it_fell_
     assert drain.size(stage).needed_workers[0] == size
 
 
-def uneven(lasts_s):
+@dataclass
+class Uneven(Fluid):
     """A job of which one subtask has four times the mean load: 16 workers of 60/s carry 240/s, and 32 carry 480/s."""
-    running = Fluid(lambda at_s: 300.0, workers=32, each=60.0, pause_s=20.0)
 
-    def skew():
-        return 4.0 if running.at_s < lasts_s else 1.0
+    even_s: float = inf  # when its keys become even
+    release_s: float = inf  # from then on a worker carries three times as much
+    more_rows: tuple = ()
 
-    running.sink = lambda at_s: running.workers * running.each / skew()
-    running.more = lambda at_s: {"partitions": 32.0, "busiest_subtask_ratio": min(1.0, running.busy * skew())}
-    return running
+    def skew(self):
+        return 4.0 if self.at_s < self.even_s else 1.0
+
+    def rows(self, workload):
+        own = {"partitions": 32.0, "busiest_subtask_ratio": min(1.0, self.busy * self.skew())}
+        return [*super().rows(workload), *job(workload, **own), *job(workload, stage="idle", **dict(self.more_rows))]
+
+    def run(self, seconds):
+        for _ in range(seconds):
+            self.each = 60.0 if self.at_s < self.release_s else 180.0
+            self.sink = lambda at_s: self.workers * self.each / self.skew()
+            super().run(1)
 
 
-def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_while_the_keys_are_uneven():
-    jobs = {"uneven": uneven(inf), "even after 2 h": uneven(7200.0)}
-    rules = RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain")))
-    sizes = {
-        name: [each.required_workers for each in decided] for name, decided in closed_each(jobs, 14400, rules).items()
-    }
+IDLE = (("throughput_records_per_s", 0.0), ("utilization_ratio", 0.0006), ("busiest_subtask_ratio", 0.02))
+UNEVEN = {  # the size after four hours of 300 records/s
+    "uneven": ({}, 32),
+    "even after two hours": ({"even_s": 7200.0}, 7),
+    "even after two hours, beside an idle uneven stage": ({"even_s": 7200.0, "more_rows": IDLE}, 7),
+    "faster after two hours": ({"release_s": 7200.0}, 16),
+}
+
+
+def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_until_its_busy_time_allows_it():
+    jobs = {name: Uneven(lambda at_s: 300.0, workers=32, pause_s=20.0, **more) for name, (more, _) in UNEVEN.items()}
+    decided = closed_each(jobs, 14400, RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain"))))
+    sizes = {name: [each.required_workers for each in history] for name, history in decided.items()}
     assert {name: set(each[120:240]) for name, each in sizes.items()} == {name: {32} for name in jobs}
-    assert {name: each[-1] for name, each in sizes.items()} == {"uneven": 32, "even after 2 h": 7}
+    assert {name: each[-1] for name, each in sizes.items()} == {name: size for name, (_, size) in UNEVEN.items()}

@@ -27,14 +27,14 @@ from adapter.core.policies.outlook import Projection, horizon_s, look_ahead
 from adapter.core.policies.scale_up_input import expected_rise, input_to_carry, is_in_step
 from adapter.core.rates import Mask
 from adapter.core.rule_columns import RuleColumns
-from adapter.core.samples import Array
+from adapter.core.samples import Array, first_known
 from adapter.core.scale_down_cost import backlog_after_rescale_s
 from adapter.core.signals import backlog_time
 
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
-_ENOUGH = 1e18  # records/s, for an unknown capacity: no backlog is expected
+_ENOUGH = 1e12  # records/s, for an unknown capacity: no backlog is expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,13 +207,13 @@ def _even_size_that_carries(
 ) -> Array:
     """The smaller even size, or the next larger one where the known capacity of the smaller one is below the input.
 
-    A capacity far below what the busiest subtask allows was measured wrongly. A tried size carries the headroom, too.
+    A capacity below what the busiest subtask allows was measured wrongly. A tried size also has to carry the headroom.
     """
     rules, workers, known = policy_input.rules, policy_input.workers, capacity.rate(even)
-    share = capacity.present_records_per_s / policy_input.unevenness_ratio * even / np.maximum(workers, 1.0)
+    least = first_known(policy_input.least_capacity_records_per_s, capacity.present_records_per_s / SHARE_RATIO)
     roomy = whole(capacity.size(_keep_up_rate(rules, input_rate)))
     tight = (confidence_at(capacity.table, even) > CARRIED) & (even < roomy)
-    small = np.where(capacity.proven, (known < input_rate) & (SHARE_RATIO * known >= share), tight)
+    small = np.where(capacity.proven, (known < input_rate) & (known * workers >= least * even), tight)
     larger = np.where(capacity.proven, sized, np.fmax(sized, roomy))
     above = even_size(larger, policy_input.partitions, rules.slots_per_worker)
     above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size

@@ -39,7 +39,7 @@ class PolicyInput:
     partition_behind_s: Array  # backlog time of the partition that is furthest behind, NaN while it catches up
     bottleneck: Mask  # not backpressured
     held_back: Mask  # one full subtask of a later stage holds back the sources
-    unevenness_ratio: Array  # busy time of the busiest subtask / mean of its stage, the largest of the workload
+    least_capacity_records_per_s: Array  # until the busiest subtask is full, NaN if its busy time is unknown
     saturated: Mask  # the backlog never ended within the window, in which the workers were always warm
     level: Mask  # the backlog does not rise, is within the target, and workers are not full: it need not be real
     fit: Fit  # the input rate over time
