@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-EXPONENT = re.compile(r"[0-9.]+[eE][-+]?[0-9]+")  # YAML 1.1 reads it as text unless it has both a point and a sign
+EXPONENT = re.compile(r"[0-9.]+[eE][-+]?[0-9]+")  # YAML 1.1 reads 1e3, 1e+3 and 1.0e3 as text
 _PART = re.compile(r" *([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) *([A-Za-z%]*)")
 _ISO_8601 = re.compile(r"P([0-9]+D)?(?:T(.+))?")  # without weeks, months and years
 _DECIMAL_COMMA = re.compile(r"([0-9]+),([0-9]{1,2})")

@@ -124,8 +124,8 @@ def _unused(path: Path, policies: Collection[str]) -> Iterator[Fault]:
     users = _PUBLISHED if path[-1] == "safety" else policies_using(str(path[-1]))
     if users and set(users).isdisjoint(policies):
         fix = "remove it unless an annotation of its HPA selects the other"
-        scope = f"changes sizes only with {', '.join(users)}"
-        yield Fault(path, f"{scope}; the policy here is {', '.join(policies)}; {fix}")
+        scope = f"changes sizes only with {' or '.join(users)}"
+        yield Fault(path, f"{scope}; the policy here is {' or '.join(policies)}; {fix}")
 
 
 def lone_prices(config: "Config") -> list[str]:

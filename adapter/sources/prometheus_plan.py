@@ -16,7 +16,7 @@ LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refus
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
 _RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
-_SHARED_LABELS = frozenset({"job", "instance", "namespace", "cluster", "topic"})  # many workloads have the same value
+_SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "region", "env", "service", "topic"}
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")

@@ -423,7 +423,7 @@ def test_a_parameter_is_unused_where_no_workload_has_a_policy_that_sizes_by_it(
 def test_an_unused_parameter_is_reported_with_both_policies():
     text = SOUND.replace("min_workers: 2", "forecast_cap_ratio: 2, policy: varga")
     assert unused_parameters(parse(text, "c.yaml")) == [
-        "rules.forecast_cap_ratio: changes sizes only with drain, netflix; the policy here is varga; "
+        "rules.forecast_cap_ratio: changes sizes only with drain or netflix; the policy here is varga; "
         "remove it unless an annotation of its HPA selects the other"
     ]
 
