@@ -69,7 +69,7 @@ NEARLY = [(15, 14), (15, 14.5), (30, 25), (30, 28), (30, 30), (60, 50)]
 
 @cache
 def most_workers(tick_s):
-    """Of jobs with each interval of NEARLY for these ticks."""
+    """The most workers of a job by interval between commits, for the intervals of NEARLY with these ticks."""
     committed_s = {
         interval_s: np.cumsum(interval_s + 0.3 * np.random.default_rng(7).standard_normal(1000))
         for each_s, interval_s in NEARLY
@@ -335,7 +335,7 @@ MEMBERS = (5, 12, 24)
 
 @cache
 def sizes_of_groups():
-    """The workers of groups of MEMBERS by second. At 1800 s the input rises to 130 % of what ten workers carry."""
+    """The workers of each group of MEMBERS by second. At 1800 s the input rises to 130 % of what ten carry."""
 
     def group(members):
         return Group(Fluid(lambda at_s: 900.0 if at_s < STEP_AT_S else 1300.0, pause_s=10.0), members, False)

@@ -62,7 +62,7 @@ def always(until_s, from_s=0.0, workers=10, **signals):
 
 @cache
 def while_nothing_is_processed():
-    """The decisions by the input from 450 s on, records/s, which is neither processed nor waits."""
+    """The decisions by the input from 450 s on, in records/s. The job processes none of it, and no backlog shows it."""
 
     def seen(left, at_s):
         busy, done = (0.5, 1000 * at_s) if at_s <= 450 else (0.0, 450_000)
@@ -479,7 +479,7 @@ def read_rarely(every_s):
 
 
 def rising(growth):
-    """The job processes 1 000/s. 800/s are counted as input, of a part of the topics."""
+    """The job processes 1 000/s. The counted input is 800/s, because one topic is not counted."""
     return lambda at_s: counts(
         processed_records=1000.0 * at_s,
         appended_records=800.0 * at_s,

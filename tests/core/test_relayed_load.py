@@ -27,7 +27,7 @@ def stages(at_s, source=None, more=None, workload=JOB, **later):
 
 
 def ticks(until_s=240, **given):
-    """Ticks of both. given: as of `stages`."""
+    """The ticks of a job with two stages. given: the arguments of `stages`."""
     return [tick(at_s, stages(at_s, **given)) for at_s in range(0, until_s + 1, TICK_S)]
 
 
@@ -80,7 +80,7 @@ def test_no_scale_down_while_one_full_subtask_holds_back_the_sources(case):
 
 @cache
 def after_a_utilization_ceased():
-    """The decisions by the minutes since a later stage ceased to report its utilization, as fractions."""
+    """The decisions by minutes since a later stage ceased to report its utilization."""
     reported = [0.75] * (900 // TICK_S) + [None] * (65 * 60 // TICK_S)
     busy = {"more": {"utilization_ratio": 0.3}}
     seen = [tick(n * TICK_S, stages(n * TICK_S, **busy, utilization_ratio=each)) for n, each in enumerate(reported)]
@@ -213,7 +213,7 @@ NEEDED = {  # capacity of the later stage on one worker, that of the source, and
 
 @cache
 def sizes_of_followers():
-    """The workers of each of NEEDED at each tick. It has ten partitions, and 4 000/s from 300 s on."""
+    """The workers of each job of NEEDED by tick. It has ten partitions; from 300 s on, 4 000/s arrive."""
 
     def running(each, source):
         return Fluid(lambda at_s: 500.0 if at_s < 300 else 4000.0, each=each, sink=lambda at_s: source, pause_s=15)

@@ -237,7 +237,7 @@ FALLS = [  # the load to which it falls, and the rules
 
 @cache
 def after_falls():
-    """The decisions on jobs with each of FALLS, and on one whose load is half for five minutes of every twenty."""
+    """The decisions on a job for each of FALLS, and on "fluctuates": its load halves for 5 minutes of every 20."""
     jobs = {str(fall): fallen(fall[0]) for fall in FALLS}
     jobs["fluctuates"] = Fluid(lambda at_s: 400.0 if at_s % 1200 < 300 else 800.0)
     named = {str(fall): Rules(**HUNDRED | fall[1]) for fall in FALLS} | {"fluctuates": Rules(**HUNDRED)}
@@ -245,7 +245,7 @@ def after_falls():
 
 
 def first_downs(*falls):
-    """When the first workers are removed after some of FALLS."""
+    """When `drain` first removes workers after each of some FALLS."""
     return [first_down(after_falls()[str(fall)]) for fall in falls]
 
 

@@ -19,7 +19,7 @@ RULES = {"policy": "drain", "worker_capacity_records_per_s": 100.0, "down_window
 
 
 def decisions_each(cases, tick_s=15, faults=lambda at_s: []):
-    """The decisions until two hours after LAST_S of jobs side by side, of whose stages the main one ceases to report.
+    """The decisions on jobs side by side, until two hours after LAST_S, when their main stages cease to report.
 
     cases: by name, what else reports at a time, and rules.
     """
@@ -143,7 +143,7 @@ def test_a_policy_that_follows_the_segments_does_not_need_the_stage():
 
 
 def fault_of_another_source():
-    """All workloads have it at one tick, so this one is alone."""
+    """The fault concerns every workload of a tick, so this workload has a history of its own."""
     faults = {LAST_S + 1200: [(EVERY, "down")]}
     return decisions_each({"alone": (nothing, {})}, tick_s=60, faults=lambda at_s: faults.get(at_s, []))["alone"]
 

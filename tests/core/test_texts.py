@@ -231,7 +231,7 @@ SEEN = {
 
 @cache
 def with_safety_and_without():
-    """The last decisions of ten minutes of each of SEEN, with safety and by the text."""
+    """The decision after ten minutes of each of SEEN, with `safety` and without."""
     decided = history_each(
         product(SEEN, (True, False)),
         lambda case, at_s: SEEN[case[0]](at_s),
