@@ -87,6 +87,8 @@ class Decision:
     held_back: float | None = None  # 1 if one full subtask of a later stage holds back the sources, otherwise 0
     expected_times: float | None = None  # an expected event multiplies the input by it
     blocking_rise_records_per_s: float | None = None  # of the input, until a scale-up can take effect
+    too_small_workers: float | None = None  # the next smaller size over which partitions spread evenly, if too small
+    too_small_capacity_records_per_s: float | None = None  # what it carries
     backlog_time_target_s: float | None = None
     short_backlog_time_s: float | None = None  # a shorter backlog time counts as none
     sample_age_s: float | None = None

@@ -122,10 +122,18 @@ def _other_size(d: "Decision") -> str:
         return expected
     needed = ceil(min(d.needed_workers, max(d.max_workers or inf, here)) - 1e-9)
     if needed == here or (needed > here and _is_capacity_unknown(d)):  # then it only spreads the partitions evenly
-        return expected
+        return f"{expected}{_too_small(d)}"
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
     why = f"; {why_unchanged(d)}".removesuffix("; ")
     return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}{why}"
+
+
+def _too_small(d: "Decision") -> str:
+    """The size that the mean load of the workers would allow, but which carried too little before."""
+    if d.too_small_workers is None or d.reference_workers is None or d.too_small_workers >= d.reference_workers:
+        return ""
+    carry = "carries" if d.too_small_workers == 1 else "carry"
+    return f"; {workers(d.too_small_workers)} {carry} {rate(d.too_small_capacity_records_per_s)} at most"
 
 
 def why_unchanged(d: "Decision") -> str:

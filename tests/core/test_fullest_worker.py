@@ -179,3 +179,4 @@ def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_until_its_b
     sizes = {name: [each.required_workers for each in history] for name, history in decided.items()}
     assert {name: set(each[120:240]) for name, each in sizes.items()} == {name: {32} for name in jobs}
     assert {name: each[-1] for name, each in sizes.items()} == {name: size for name, (_, size) in UNEVEN.items()}
+    assert sentence(decided["uneven"][-1]).endswith("; 16 workers carry 240/s at most")

@@ -340,6 +340,15 @@ SENTENCES = {
         decision(Reason.HOLD, **DRAIN | SAME | {"wanted_workers": 9, "keep_behind_s": 0.0}, ready_workers=9),
         f"Holding 12 workers: {RATES}; 9 of 12 workers are ready",
     ),
+    "hold because the next smaller even size carries too little": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | SAME | {"keep_behind_s": 0.0, "needed_workers": 12},
+            too_small_workers=6,
+            too_small_capacity_records_per_s=900.0,
+        ),
+        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min; 6 workers carry 900/s at most",
+    ),
     "hold of a policy without an outlook": (
         decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
         f"Holding 10 workers: {RATES}, capacity unknown; 8 would be enough",

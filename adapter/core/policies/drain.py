@@ -7,11 +7,11 @@ bound waits until the change pays. Otherwise the size stays, because a rescale c
 With no pause, no replay, linear scaling, no forecast, no rise and no headroom the size is S3-06 + S3-07 exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adapter.core.capacity import CARRIED, SHARE_RATIO, Table, capacity_ratio, confidence_at, rate_at, size_for
+from adapter.core.capacity import CARRIED, SHARE_RATIO, confidence_at
 from adapter.core.limits import one_more
 from adapter.core.partitions import even_size, fewest_evenly_spread, whole
 from adapter.core.policies.interface import (
@@ -23,6 +23,7 @@ from adapter.core.policies.interface import (
     keeps_pace,
     positive_growth,
 )
+from adapter.core.policies.known_capacity import Capacity, known_capacity
 from adapter.core.policies.outlook import Projection, horizon_s, look_ahead
 from adapter.core.policies.scale_up_input import expected_rise, input_to_carry, is_in_step
 from adapter.core.rates import Mask
@@ -34,37 +35,31 @@ from adapter.core.signals import backlog_time
 _CATCH_UP_PAUSES = 10.0  # a pause makes a backlog of its own length; clearing it sooner takes extra workers
 _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
-_ENOUGH = 1e12  # records/s, for an unknown capacity: no backlog is expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Capacity:
-    """The capacity of the present workers and of other sizes; every array has the shape (stages,)."""
+class _Needed:
+    """The size that the load needs; every array has the shape (stages,)."""
 
-    table: Table
-    exponent: Array
-    capacity_ratio: Array  # the present capacity relative to the table
-    proven: Mask  # more is known than a lower bound
-    present_records_per_s: Array  # of the present workers, proven or not
-    assumed_records_per_s: Array  # the same, but _ENOUGH if it is not proven; 0 without workers
+    workers: Array
+    too_small_workers: Array  # the smaller even size that carries less than the load; NaN without one
 
-    def rate(self, workers: Array) -> Array:
-        """The capacity of a number of workers, records/s."""
-        return rate_at(self.table, workers, self.exponent) * self.capacity_ratio
 
-    def size(self, rate: Array) -> Array:
-        """The workers that carry a rate, not rounded."""
-        return size_for(self.table, rate / self.capacity_ratio, self.exponent)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sizes:
+    """The sizes that are compared with the present one."""
+
+    needed: _Needed
+    other_workers: Array  # after a change, shape (stages,)
 
 
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up if the present size misses the target, down if fewer workers are enough, otherwise unchanged."""
-    rules, workers, capacity = policy_input.rules, policy_input.workers, _capacity(policy_input)
+    rules, workers, capacity = policy_input.rules, policy_input.workers, known_capacity(policy_input)
     highest = np.fmax(forecast_input_rate(policy_input), _expected_input(policy_input))
     calm = _is_calm(policy_input)
-    needed = _needed_workers(policy_input, capacity, highest)
-    larger = _needed_workers(policy_input, capacity, input_to_carry(policy_input, highest))
-    other = np.where(needed > workers, np.maximum(larger, one_more(workers, rules)), needed)
+    sizes = _sizes(policy_input, capacity, highest)
+    needed, other = sizes.needed.workers, sizes.other_workers
     ahead = _look_ahead(policy_input, capacity, highest, other)
     up = (needed > workers) & ~is_in_step(policy_input, highest) & (ahead.late | _misses_target(policy_input, capacity))
     down = calm & ~_outgrows_headroom(policy_input) & (workers - needed > rules.tolerance_ratio * workers)
@@ -73,23 +68,17 @@ def size(policy_input: PolicyInput) -> PolicyResult:
         keep_up_workers=capacity.size(_keep_up_rate(rules, highest)),
         catch_up_workers=capacity.size(_catch_up_rate(policy_input, capacity, highest)),
         needed_workers=needed,
-        outlook=_outlook(policy_input, capacity.proven, highest, other, ahead),
+        outlook=_outlook(policy_input, capacity, highest, sizes, ahead),
     )
 
 
-def _capacity(policy_input: PolicyInput) -> _Capacity:
-    table, exponent, workers = policy_input.table, policy_input.rules.scaling_exponent, policy_input.workers
-    rate = rate_at(table, workers, exponent)
-    now = capacity_ratio(rate, policy_input.throughput_records_per_s, policy_input.saturated)
-    proven = confidence_at(table, workers) > CARRIED
-    return _Capacity(
-        table=table,
-        exponent=exponent,
-        capacity_ratio=now,
-        proven=proven,
-        present_records_per_s=rate * now,
-        assumed_records_per_s=np.where(workers > 0, np.where(proven, rate * now, _ENOUGH), 0.0),
-    )
+def _sizes(policy_input: PolicyInput, capacity: Capacity, highest: Array) -> _Sizes:
+    """The needed size, and the other one: the needed one, or for a scale-up one that carries the input for longer."""
+    rules, workers = policy_input.rules, policy_input.workers
+    needed = _needed_workers(policy_input, capacity, highest)
+    larger = _needed_workers(policy_input, capacity, input_to_carry(policy_input, highest)).workers
+    raised = np.maximum(larger, one_more(workers, rules))
+    return _Sizes(needed=needed, other_workers=np.where(needed.workers > workers, raised, needed.workers))
 
 
 def _is_calm(policy_input: PolicyInput) -> Mask:
@@ -119,16 +108,19 @@ def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
     return expected_rise(policy_input) > spare * policy_input.input_rate_records_per_s
 
 
-def _needed_workers(policy_input: PolicyInput, capacity: _Capacity, input_rate: Array) -> Array:
+def _needed_workers(policy_input: PolicyInput, capacity: Capacity, input_rate: Array) -> _Needed:
     """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones."""
     rules = policy_input.rules
     rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, capacity, input_rate))
     sized = whole(capacity.size(rate)) + rules.min_spare_workers
     sized = np.where(capacity.proven, sized, _unproven_size(policy_input, sized))
-    even = _evenly_spread(policy_input, capacity, sized, input_rate)
-    even = _nearest_while_late(policy_input, sized, even)
+    found = _evenly_spread(policy_input, capacity, sized, input_rate)
+    even = _nearest_while_late(policy_input, sized, found.workers)
     needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
-    return np.where(np.isnan(needed), np.nan, np.fmax(needed, _workers_of_full_stage(policy_input)))
+    return _Needed(
+        workers=np.where(np.isnan(needed), np.nan, np.fmax(needed, _workers_of_full_stage(policy_input))),
+        too_small_workers=np.where(rate > 0, found.too_small_workers, np.nan),
+    )
 
 
 def _workers_of_full_stage(policy_input: PolicyInput) -> Array:
@@ -146,7 +138,7 @@ def _keep_up_rate(rules: RuleColumns, input_rate: Array) -> Array:
     return input_rate * (1 + _headroom(rules))
 
 
-def _catch_up_rate(policy_input: PolicyInput, capacity: _Capacity, input_rate: Array) -> Array:
+def _catch_up_rate(policy_input: PolicyInput, capacity: Capacity, input_rate: Array) -> Array:
     """The capacity that carries the input and clears the backlog after a rescale, records/s.
 
     The backlog that the rescale itself makes takes no more than the headroom, if that clears it within half an hour.
@@ -183,7 +175,7 @@ def _may_be_fewer(policy_input: PolicyInput) -> Mask:
     return _has_no_backlog(policy_input) & ~late
 
 
-def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array, input_rate: Array) -> Array:
+def _evenly_spread(policy_input: PolicyInput, capacity: Capacity, sized: Array, input_rate: Array) -> _Needed:
     """The size with which the fullest subtask carries the input; the passing backlog does not count.
 
     The capacity of a worker at the present size keeps the result monotone where the table is not linear. While a
@@ -197,14 +189,14 @@ def _evenly_spread(policy_input: PolicyInput, capacity: _Capacity, sized: Array,
     load = np.where(usable, input_rate / np.where(usable, able, 1.0), assumed)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
     even = fewest_evenly_spread(sized, partitions, slots, load, highest)
-    even = _even_size_that_carries(policy_input, capacity, sized, even, input_rate)
+    found = _even_size_that_carries(policy_input, capacity, sized, even, input_rate)
     # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
-    return np.where(sized * slots > partitions, np.maximum(sized, even), even)
+    return replace(found, workers=np.where(sized * slots > partitions, np.maximum(sized, found.workers), found.workers))
 
 
 def _even_size_that_carries(
-    policy_input: PolicyInput, capacity: _Capacity, sized: Array, even: Array, input_rate: Array
-) -> Array:
+    policy_input: PolicyInput, capacity: Capacity, sized: Array, even: Array, input_rate: Array
+) -> _Needed:
     """The smaller even size, or the next larger one where the known capacity of the smaller one is below the input.
 
     A capacity below what the busiest subtask allows was measured wrongly. A tried size also has to carry the headroom.
@@ -217,7 +209,7 @@ def _even_size_that_carries(
     larger = np.where(capacity.proven, sized, np.fmax(sized, roomy))
     above = even_size(larger, policy_input.partitions, rules.slots_per_worker)
     above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size
-    return np.where(small, above, even)
+    return _Needed(workers=np.where(small, above, even), too_small_workers=np.where(small, even, np.nan))
 
 
 def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
@@ -232,7 +224,7 @@ def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) ->
     return np.where(late & nearer, above, even)
 
 
-def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, other: Array) -> Projection:
+def _look_ahead(policy_input: PolicyInput, capacity: Capacity, highest: Array, other: Array) -> Projection:
     """The expected backlog at the present size and at another one.
 
     A smaller size carries at least its share of the present capacity, as rounding assumes: an older observation of it
@@ -244,7 +236,7 @@ def _look_ahead(policy_input: PolicyInput, capacity: _Capacity, highest: Array, 
     return look_ahead(policy_input, highest, capacity.assumed_records_per_s, changed)
 
 
-def _misses_target(policy_input: PolicyInput, capacity: _Capacity) -> Mask:
+def _misses_target(policy_input: PolicyInput, capacity: Capacity) -> Mask:
     """Whether the present size is too small for a reason that the expected backlog does not show.
 
     A partition is late while the sum of all is not, a stage without a backlog of its own is full, or an event begins
@@ -268,8 +260,11 @@ def _partition_limit_s(rules: RuleColumns) -> Array:
     return limit_s
 
 
-def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Array, ahead: Projection) -> Outlook:
+def _outlook(
+    policy_input: PolicyInput, capacity: Capacity, highest: Array, sizes: _Sizes, ahead: Projection
+) -> Outlook:
     """The expected backlogs, NaN if the capacity is not proven. The present throughput may show a longer backlog."""
+    proven, other, too_small = capacity.proven, sizes.other_workers, sizes.needed.too_small_workers
     behind_s = _behind_at_present(policy_input, highest)
     after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)
     blocks, times = (other < policy_input.workers) & _outgrows_headroom(policy_input), policy_input.rules.expected_times
@@ -285,6 +280,8 @@ def _outlook(policy_input: PolicyInput, proven: Mask, highest: Array, other: Arr
         held_back=policy_input.held_back.astype(np.float64),
         expected_times=np.where(times > 1, times, np.nan),
         blocking_rise_records_per_s=np.where(blocks, expected_rise(policy_input), np.nan),
+        too_small_workers=too_small,
+        too_small_capacity_records_per_s=capacity.rate(too_small),
     )
 
 

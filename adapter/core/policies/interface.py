@@ -63,6 +63,8 @@ class Outlook:
     held_back: Array  # 1 if one full subtask of a later stage holds back the sources, otherwise 0
     expected_times: Array  # an expected event multiplies the input by it; NaN without one
     blocking_rise_records_per_s: Array  # of the input, until a scale-up can take effect; NaN if it blocks no scale-down
+    too_small_workers: Array  # the smaller size over which partitions spread evenly, if it carries too little, or NaN
+    too_small_capacity_records_per_s: Array  # what it carries
 
 
 NO_OUTLOOK = Outlook(**{f.name: np.array(np.nan) for f in fields(Outlook)})  # of a policy without a forecast

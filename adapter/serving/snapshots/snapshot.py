@@ -8,7 +8,7 @@ from adapter.serving.snapshots.columns import Columns, Entries, Entry
 
 __all__ = ["Entry", "Snapshot", "decode", "encode"]
 
-VERSION = 10  # increase after each change of Decision, its defaults, Reason, Bound, Columns or Snapshot
+VERSION = 11  # increase after each change of Decision, its defaults, Reason, Bound, Columns or Snapshot
 MOST_TICKS_AHEAD = 2  # allowed difference of clocks; a tick further in the future comes from a wrong clock
 
 
