@@ -9,6 +9,7 @@ from kubernetes import client
 from adapter.config.faults import Fault, Path, nearest
 
 VERSIONS = ("autoscaling/v2", "autoscaling/v1")  # an HPA of v1 scales by CPU alone
+_ONLY_V2 = ("metrics", "behavior")
 
 
 def with_known_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -16,6 +17,8 @@ def with_known_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
     version = item["apiVersion"]
     unknown: list[tuple[Path, str]] = []
     known = _known(item, f"{version.partition('/')[2].upper()}HorizontalPodAutoscaler", (), unknown)
+    if version != VERSIONS[0]:
+        unknown = [(path, f"write apiVersion: {VERSIONS[0]}" if path[-1] in _ONLY_V2 else fix) for path, fix in unknown]
     return known, [Fault(path, f"is not a field of {version}; {fix}").sentence() for path, fix in unknown]
 
 

@@ -22,6 +22,7 @@ from adapter.operations.hpa_fields import VERSIONS, with_known_fields
 from adapter.operations.hpa_hints import hints
 from adapter.operations.hpa_manifest import Hpa, hpa_of
 from adapter.operations.release_hints import release_hints
+from adapter.operations.scaled_object_hints import scaled_object_hints
 from adapter.sources.autoscalers import (
     Autoscaler,
     Json,
@@ -80,14 +81,14 @@ def check(files: Collection[Path], config: Config, values: ChartValues | None = 
     known = _Known(config, {workload.id: workload for workload in config.workloads}, rule_book(config), values)
     found: dict[str, _Manifest] = {}
     faults: list[str] = []
-    scaled_objects: list[str] = []
+    scaled_objects: list[Mapping[str, Any]] = []
     for file in files:
         try:
             given = manifests(file)
         except ConfigError as error:
             faults += error.faults
             continue
-        scaled_objects += [_name(item) for item, _ in given if item.get("kind") == "ScaledObject"]
+        scaled_objects += [item for item, _ in given if item.get("kind") == "ScaledObject"]
         for item, repeated in given:
             if item.get("kind") != "HorizontalPodAutoscaler":
                 continue
@@ -98,13 +99,17 @@ def check(files: Collection[Path], config: Config, values: ChartValues | None = 
     faults += [*_conflicts(found.values()), *_shared_targets(found.values())]
     if faults:
         raise ConfigError(faults)
-    warnings = [f"{each.file}: HPA {each.name}: {hint}" for each in found.values() for hint in each.hints]
+    warnings = [
+        f"{each.file}: HPA {each.name}: {hint}"
+        for each in found.values()
+        for hint in (*each.hints, *(scaled_object_hints(each.name, each.target, scaled_objects) if each.own else ()))
+    ]
     if not warnings and not scaled_objects and not any(each.own for each in found.values()):
         names = _listed([str(file) for file in files])
         warnings = [f"no HPA in {names} scales by a metric of the adapter; name the files of those that do"]
     for warning in warnings:
         log.warning(warning)
-    return _summary(found.values(), scaled_objects, known)
+    return _summary(found.values(), [_name(item) for item in scaled_objects], known)
 
 
 def contents(config: Config) -> str:

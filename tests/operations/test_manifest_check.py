@@ -211,10 +211,7 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         ),
         pytest.param(
             [hpa(apiVersion="autoscaling/v1")],
-            [
-                "FILE: HPA shop/orders: spec.metrics: is not a field of autoscaling/v1; expected one of maxReplicas, "
-                "minReplicas, scaleTargetRef, targetCPUUtilizationPercentage"
-            ],
+            ["FILE: HPA shop/orders: spec.metrics: is not a field of autoscaling/v1; write apiVersion: autoscaling/v2"],
             id="metrics in autoscaling/v1",
         ),
         pytest.param(
