@@ -45,6 +45,12 @@ _PLACEHOLDERS = {  # what a missing properties file may say
     "sasl.password": "unknown",
 }
 
+_CONSUMERS = {  # properties of consumers, and what to set instead
+    "auto.offset.reset": "set offset_reset of the source",
+    "isolation.level": "set isolation_level beside topics, or beside groups in a fleet",
+    "group.id": "name the group beside topics, or groups in a fleet",
+}
+
 
 def check(config: Config) -> list[str]:
     """Faults in the properties of Kafka sources, found by librdkafka without a connection."""
@@ -59,14 +65,20 @@ def check(config: Config) -> list[str]:
 
 
 def hints(config: Config) -> list[str]:
-    """Security settings that have no effect, because nothing sets the protocol, and groups that look like patterns.
+    """Properties that have no effect, and groups that look like patterns.
 
     Each sentence begins with its path.
     """
     kafka = {name: source for name, source in config.sources.items() if isinstance(source, KafkaSource)}
     found = ((name, _without_protocol(name, source)) for name, source in kafka.items())
     ineffective = [f"sources.{name}.properties: {sentence}" for name, sentence in found if sentence]
-    return [*ineffective, *_group_patterns(config)]
+    of_consumers = [
+        f"sources.{name}.properties: {key} has no effect, because the adapter consumes no records; {_CONSUMERS[key]}"
+        for name, source in kafka.items()
+        for key in source.properties
+        if key in _CONSUMERS
+    ]
+    return [*ineffective, *of_consumers, *_group_patterns(config)]
 
 
 def _group_patterns(config: Config) -> Iterator[str]:

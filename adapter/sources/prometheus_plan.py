@@ -20,6 +20,7 @@ _SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "re
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
+_NOT_REPORTED = re.compile("[^a-zA-Z0-9:_]")  # Flink's PrometheusReporter writes _ for each of these
 _NO_PRESET = presets.Preset(name="", description="", workload_label="")  # for an entry without a preset
 
 
@@ -126,6 +127,10 @@ def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:
     for label in (label for label, value in reads.match.items() if "*" in value):
         fix = "write the whole value" if is_fleet else "write the whole value, or use a fleet for many workloads"
         yield f"{path_text(('match', label))}: names one value, because * is no wildcard here; {fix}"
+    job = reads.match.get("job_name", "")
+    if preset.workload_label == "job_name" and "*" not in job and (reported := _NOT_REPORTED.sub("_", job)) != job:
+        unless = "unless metrics.reporter.prom.filterLabelValueCharacters is false"
+        yield f"match.job_name: Flink's PrometheusReporter writes {job} as {reported}; write {reported}, {unless}"
     needs_label = preset.name and not is_fleet and not preset.match_label
     if needs_label and reads.match.keys() <= _SHARED_LABELS:
         text = f"has no {preset.workload_label}, with which the preset {preset.name} names each workload"
@@ -248,8 +253,9 @@ def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
         yield from own
         if own or not is_promql:
             continue
-        if fault := promql.fault(presets.fill(template, *_SAME_LENGTH)):
-            yield f"signals.{signal}: is not valid PromQL, {fault}"
+        if fault := promql.fault(presets.fill(template, *_SAME_LENGTH), template.strip()):
+            fix = "; add a range, such as METRIC{$match}[$window]" if "expected type matrix" in fault else ""
+            yield f"signals.{signal}: is not valid PromQL, {fault}{fix}"
         elif _LABEL.fullmatch(fleet_label) and promql.drops(
             presets.fill(template, "", (fleet_label,), "60s"), fleet_label
         ):

@@ -32,13 +32,16 @@ def one_of(label: str, values: Iterable[str]) -> str:
     return f"{label}=~{_quote('|'.join(literals))}"
 
 
-def fault(query: str) -> str | None:
-    """The position and cause of a query's fault as one sentence; None if the query is valid."""
+def fault(query: str, template: str = "") -> str | None:
+    """The position and cause of a query's fault as one sentence; None if the query is valid.
+
+    template: the text that the user wrote. The sentence quotes it instead of the query if both have the same length.
+    """
     cause = _cause(query)
     if cause is None:
         return None
     place = _place(query, cause)
-    rest = query[place:].strip()
+    rest = (template if len(template) == len(query) else query)[place:].strip()
     if not rest:
         return f"at its end: {'an operand or a bracket is missing' if cause == _VAGUE else cause}"
     named = "unexpected text" if cause == _VAGUE else cause

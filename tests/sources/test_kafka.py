@@ -521,6 +521,17 @@ def test_security_settings_without_a_protocol_are_named(properties: str, sentenc
     assert hints(configured(properties)) == [f"sources.main.properties: {sentence}" for sentence in sentences]
 
 
+def test_properties_of_consumers_are_named() -> None:
+    given = ", properties: {auto.offset.reset: earliest, isolation.level: read_committed, group.id: a}"
+    unread = "has no effect, because the adapter consumes no records;"
+    assert hints(configured(given)) == [
+        f"sources.main.properties: auto.offset.reset {unread} set offset_reset of the source",
+        f"sources.main.properties: isolation.level {unread} "
+        "set isolation_level beside topics, or beside groups in a fleet",
+        f"sources.main.properties: group.id {unread} name the group beside topics, or groups in a fleet",
+    ]
+
+
 @pytest.mark.parametrize("group", ["reports-*", "reports-.*"])
 def test_a_group_that_looks_like_a_pattern_is_named(group: str) -> None:
     known = configured()

@@ -216,8 +216,19 @@ def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None
         ),
         pytest.param(
             {"signals": {"workers": "sum(rate(a{$match}[$window)) by ($by)"}, "match": {"app": "b"}},
-            "signals.workers: is not valid PromQL, at character 27, ')) by (abc)': unexpected character",
+            "signals.workers: is not valid PromQL, at character 27, ')) by ($by)': unexpected character",
             id="a query that does not parse",
+        ),
+        pytest.param(
+            {"signals": {"workers": "sum by ($by) (rate(a{$match}))"}, "match": {"app": "b"}},
+            "signals.workers: is not valid PromQL, at character 15, 'rate(a{$match}))': expected type matrix "
+            "in call to function 'rate', got vector; add a range, such as METRIC{$match}[$window]",
+            id="a rate without a range",
+        ),
+        pytest.param(
+            {"signals": {"workers": "rate(a{$match}[$__rate_interval])"}, "match": {"app": "b"}},
+            "signals.workers: $__rate_interval is not $match, $by or $window; write $window for this variable",
+            id="a variable of Grafana",
         ),
         pytest.param(
             {"signals": {"workers": "a{$match}"}, "match": {"bad-label": "x"}},
@@ -322,6 +333,14 @@ UNNAMED = "has no job_name, with which the preset flink names each workload; add
             id="a pattern",
         ),
         pytest.param("spark", {"app": "invoices"}, None, id="a label that users add to the series"),
+        pytest.param("flink", {"job_name": "fraud_eu:v2"}, None, id="a name as Flink's reporter writes it"),
+        pytest.param(
+            "flink",
+            {"job_name": "fraud-eu v2"},
+            "match.job_name: Flink's PrometheusReporter writes fraud-eu v2 as fraud_eu_v2; write fraud_eu_v2, "
+            "unless metrics.reporter.prom.filterLabelValueCharacters is false",
+            id="a name that Flink's reporter changes",
+        ),
     ],
 )
 def test_a_match_that_probably_selects_something_else_has_a_hint(

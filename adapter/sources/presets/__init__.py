@@ -95,10 +95,14 @@ def template_faults(signals: Mapping[str, str]) -> list[str]:
     for signal, template in signals.items():
         unknown = [word for word in Template(template).get_identifiers() if word not in PLACEHOLDERS]
         faults += [
-            f"signals.{signal}: ${word} is not $match, $by or $window; write $${word} for a dollar sign"
-            for word in unknown
+            f"signals.{signal}: ${word} is not $match, $by or $window; {_placeholder_fix(word)}" for word in unknown
         ]
     return faults
+
+
+def _placeholder_fix(word: str) -> str:
+    is_of_grafana = word in ("__rate_interval", "__interval", "__range")
+    return "write $window for this variable of Grafana" if is_of_grafana else f"write $${word} for a dollar sign"
 
 
 def fill(template: str, match: str, by: tuple[str, ...], window: str) -> str:
