@@ -200,18 +200,18 @@ def check_api(
 def backtest(  # noqa: PLR0913 - each is an option of the command
     context: typer.Context,
     trace: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A load as `seconds,rate`; may be given again.")
+        list[Path] | None, typer.Option(metavar="FILE", help="A load, CSV `seconds,rate`; may be given again.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Instead: your own history, read through these sources.")
+        Path | None, typer.Option(metavar="FILE", help="Without --trace: simulate the history in its sources.")
     ] = None,
     policy: Annotated[
         str | None, typer.Option(metavar="A,B", help="Policies and baselines; A:parameter=number changes a parameter.")
     ] = None,
-    profile: Annotated[str, typer.Option(metavar="P,Q", help="With --trace: kinds of jobs.")] = "consumer-group",
+    profile: Annotated[str, typer.Option(metavar="P,Q", help="With --trace: costs of a rescale.")] = "consumer-group",
     worker_capacity: WorkerCapacity = None,
     delay: Annotated[
-        str | None, typer.Option(metavar="0,120", help="With --trace: how old metrics are; else as profiles say.")
+        str | None, typer.Option(metavar="0,120", help="With --trace: age of metrics in s; default: the profile.")
     ] = None,
     seeds: Seeds = 1,
     master: Annotated[str | None, typer.Option(help="Spark's master; without it, Spark runs in this process.")] = None,
@@ -224,10 +224,11 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
     ] = "-7d",
     to: Annotated[str, typer.Option(metavar="TIME", help="With --config: as --from, or now.")] = "now",
     workload: Annotated[
-        list[str] | None, typer.Option(metavar="NAMESPACE/NAME", help="With --config: this alone; may be given again.")
+        list[str] | None,
+        typer.Option(metavar="NAMESPACE/NAME", help="With --config: simulate it alone; may be given again."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A page with charts, and its tables beside it.")
+        Path | None, typer.Option(metavar="FILE", help="HTML file with charts, and tables as CSV beside it.")
     ] = None,
     price: Price = None,
     late_price: LatePrice = None,

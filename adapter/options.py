@@ -52,7 +52,9 @@ _PRICE = "a price of at least 0, such as 0.04"
 
 Duration = Annotated[
     float | None,
-    typer.Option("--for", parser=_duration_s("--for"), metavar="DURATION", help="End after so long: 120s, 2m."),
+    typer.Option(
+        "--for", parser=_duration_s("--for"), metavar="DURATION", help="Stop after this time, such as 120s or 2m."
+    ),
 ]
 Port = Annotated[
     int,
@@ -67,7 +69,7 @@ WorkerCapacity = Annotated[
     typer.Option(
         parser=_number(float, "--worker-capacity", "more than 0 records/s, such as 500", least=float_info.min),
         metavar="RECORDS_PER_S",
-        help="With --trace: what one worker carries; else assumed, and stated.",
+        help="With --trace: records/s that one worker processes. Without it, the output states the assumed value.",
     ),
 ]
 Seeds = Annotated[
