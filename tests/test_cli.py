@@ -13,7 +13,7 @@ from adapter import __version__, cli
 from adapter.config import ChartValues, chart_values, parse
 from adapter.options import Duration
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "config.yaml"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 CHART = Path(__file__).parents[1] / "charts" / "backlog-adapter"
 VALID = """
 sources: {kafka: {kind: kafka, bootstrap_servers: "broker:9092"}}
@@ -49,9 +49,12 @@ def test_check_says_that_a_configuration_is_valid(tmp_path: Path, capsys: pytest
     )
 
 
-def test_check_needs_none_of_the_files_that_are_mounted_in_the_pod(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("example", ["config.yaml", "values.yaml"])
+def test_check_needs_none_of_the_files_that_are_mounted_in_the_pod(
+    example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main(["check", "--config", str(EXAMPLE)])
+        cli.main(["check", "--config", str(EXAMPLES / example)])
     assert (ended.value.code, capsys.readouterr().err) == (0, "")
 
 
