@@ -266,13 +266,14 @@ def _rounding(d: "Decision") -> str:
 
 
 def _what_if(d: "Decision") -> str:
-    after = f"would have a backlog time of {seconds(d.keep_behind_s)} in {soon(d.keep_after_s)}"
+    size = workers(d.reference_workers)
+    after = f"in {soon(d.keep_after_s)}, {size} would have a backlog time of {seconds(d.keep_behind_s)}"
     # A backlog below the target is a reason only if it does not end soon.
     endless = (d.short_backlog_time_s or 0.0) < (d.keep_behind_s or 0.0) <= (d.backlog_time_target_s or 0.0)
     behind = f"{'is' if d.reference_workers == 1 else 'are'} {seconds(d.keep_behind_s)} behind now"
     now = f"would not catch up within {soon(LEAST_HORIZON_S)}" if endless else behind
-    pace = "at this throughput " if _is_below_capacity(d) else ""
-    keep = f"{pace}{workers(d.reference_workers)} {after if d.keep_after_s else now}"
+    pace = "at this throughput, " if _is_below_capacity(d) else ""
+    keep = f"{pace}{after if d.keep_after_s else f'{size} {now}'}"
     return f"{keep}; {_change(d)}" if d.change_behind_s is not None else keep
 
 

@@ -246,7 +246,7 @@ SENTENCES = {
     ),
     "up, with what would come of it": (
         decision(Reason.UP, **DRAIN),
-        f"Scaling up from 12 to 16 workers: {RATES}; 12 workers would have a backlog time of 140 s in 9 min; 16 "
+        f"Scaling up from 12 to 16 workers: {RATES}; in 9 min, 12 workers would have a backlog time of 140 s; 16 "
         "workers would be at most 45 s behind and catch up in 4 min",
     ),
     "up, of which no end is in sight": (
@@ -257,7 +257,7 @@ SENTENCES = {
     "S4-32 up, ahead of the input": (
         decision(Reason.UP, **DRAIN | {"forecast_input_rate_records_per_s": 1400.0}),
         "Scaling up from 12 to 16 workers: backlog time 0.0 s, input 1 000/s (forecast 1 400/s), throughput 1"
-        " 000/s; 12 workers would have a backlog time of 140 s in 9 min; 16 workers would be at most 45 s behind"
+        " 000/s; in 9 min, 12 workers would have a backlog time of 140 s; 16 workers would be at most 45 s behind"
         " and catch up in 4 min",
     ),
     "up, ahead of an expected event": (
@@ -402,8 +402,8 @@ SENTENCES = {
             Reason.UP,
             **DRAIN | {"capacity_records_per_s": 1200.0, "keep_behind_s": 2000.0, "keep_after_s": 3000.0},
         ),
-        f"Scaling up from 12 to 16 workers: {RATES}, capacity 1 200/s; at this throughput 12 workers "
-        "would have a backlog time of 33 min in 50 min; 16 workers would be at most 45 s behind and catch up in 4 min",
+        f"Scaling up from 12 to 16 workers: {RATES}, capacity 1 200/s; at this throughput, in 50 min, 12 workers "
+        "would have a backlog time of 33 min; 16 workers would be at most 45 s behind and catch up in 4 min",
     ),
     "up while the forecast exceeds the capacity": (
         decision(
@@ -412,7 +412,7 @@ SENTENCES = {
             forecast_input_rate_records_per_s=1300.0,
         ),
         "Scaling up from 12 to 16 workers: backlog time 0.0 s, input 1 000/s (forecast 1 300/s), throughput 1 000/s, "
-        "capacity 1 200/s; 12 workers would have a backlog time of 33 min in 50 min; 16 workers would be at most "
+        "capacity 1 200/s; in 50 min, 12 workers would have a backlog time of 33 min; 16 workers would be at most "
         "45 s behind and catch up in 4 min",
     ),
     "hold at a throughput below the capacity": (
@@ -451,7 +451,7 @@ SENTENCES = {
     ),
     "hold of an up that a bound took back": (
         decision(Reason.HOLD, **DRAIN | {"required_workers": 12}, bound=Bound.COOLDOWN, spec_changed_age_s=60.0),
-        f"Holding 12 workers: {RATES}; 12 workers would have a backlog time of 140 s in 9 min; 16 workers would be at "
+        f"Holding 12 workers: {RATES}; in 9 min, 12 workers would have a backlog time of 140 s; 16 workers would be at "
         "most 45 s behind and catch up in 4 min; in cooldown, 60 s after the last change",
     ),
     "hold of a down that a bound took back": (
