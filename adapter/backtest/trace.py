@@ -144,7 +144,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text("utf-8-sig").rstrip().splitlines()
     except OSError as error:
-        raise TraceError(f"{path}: expected a file {HEADER!r}: {error.strerror or error}") from None
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise TraceError(f"{path}: expected text in UTF-8, got the byte {error.object[error.start]:#04x}") from None
 

@@ -172,6 +172,8 @@ def _cause(error: yaml.YAMLError) -> str:
         return "holds more than one document; keep that of the configuration, without manifests of Kubernetes"
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     hint = "; indent with spaces, not tabs" if "\\t" in problem else ""
+    if problem.startswith("expected <block end>") and problem.endswith("start>'"):
+        hint = "; indent this line as the keys or entries that it belongs to"
     return f"is not YAML: {problem}{_begin(error)}{hint}"
 
 

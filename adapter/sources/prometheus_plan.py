@@ -116,7 +116,7 @@ def hints(config: Config) -> list[str]:
 
 def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterator[str]:
     if match and not presets.count_placeholder(template, "match"):
-        yield "has no $match, so it also reads the series that `match` leaves out; write METRIC{$match}"
+        yield "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
     is_rate = signal.endswith(("_per_s", "_ratio"))
     if is_rate and _COUNTER.search(template) and not _RATE.search(template):
         yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"

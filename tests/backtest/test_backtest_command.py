@@ -212,7 +212,7 @@ def test_faults_of_options_and_traces_are_reported_at_once(tmp_path: Path, capsy
         cli.main(["backtest", "--trace", str(tmp_path / "no.csv"), "--policy", "dra"])
     policy, file = capsys.readouterr().err.splitlines()
     assert "--policy: there is no 'dra'" in policy
-    assert "no.csv: expected a file 'seconds,rate': No such file" in file
+    assert "no.csv: cannot be read: No such file" in file
 
 
 def test_all_faults_of_traces_are_reported_at_once(tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ def kafka(settings: str) -> str:
     [
         pytest.param("", ["c.yaml: is empty"], id="an empty file"),
         pytest.param("# only a comment", ["c.yaml: is empty"], id="a file of comments"),
+        pytest.param(
+            "a:\n  - b: 1\n    c: 2\n   d: 3",
+            ["c.yaml line 4 column 4: is not YAML", "; indent this line as the keys or entries that it belongs to"],
+            id="a line that is indented less",
+        ),
         pytest.param("a: [", ["c.yaml line 1 column 5: is not YAML"], id="a bracket left open"),
         pytest.param(
             "a: 1\nb: [1,\nc: 2\nd: 3",

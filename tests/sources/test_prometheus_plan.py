@@ -291,7 +291,7 @@ def test_two_entries_that_read_one_signal_are_a_fault() -> None:
     ]
 
 
-UNSELECTIVE = "has no $match, so it also reads the series that `match` leaves out; write METRIC{$match}"
+UNSELECTIVE = "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
 NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
 
 
