@@ -266,6 +266,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
             delays=delay,
             seeds=seeds,
             worker_capacity_records_per_s=worker_capacity,
+            records_first_seed=report is not None,
         )
         traces, grid = command.read_request(trace or [], wanted)
         if report is not None:
@@ -275,7 +276,7 @@ def backtest(  # noqa: PLR0913 - each is an option of the command
             for sentence in (*command.assumptions(traces, grid), command.describe_runs(units, grid)):
                 typer.echo(sentence)
             command.run(units, partial(wiring.spark, master, out), stop)
-        files = () if report is None else history_report.write_trace_report(traces, grid, options, say)
+        files = () if report is None else history_report.write_trace_report(units, grid, options)
     for file in files:
         typer.echo(f"written: {file}")
 

@@ -40,6 +40,7 @@ class GridOptions:
     delays: str | None = None
     seeds: int = 1
     worker_capacity_records_per_s: float | None = None
+    records_first_seed: bool = False  # for a report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,11 @@ class TraceBacktest:
     units: tuple[Unit, ...]
     policies: tuple[str, ...]  # in the order of the tables
     out: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the results of each unit."""
+        return self.out / "units"
 
 
 def parse_grid(options: GridOptions) -> Grid:
@@ -64,6 +70,7 @@ def parse_grid(options: GridOptions) -> Grid:
         delays_s=tuple(delays_s) or (None,),
         seeds=tuple(range(1, options.seeds + 1)),
         worker_capacity_records_per_s=options.worker_capacity_records_per_s,
+        records_first_seed=options.records_first_seed,
     )
 
 
@@ -161,7 +168,7 @@ def run(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> Non
     stop: ends the run early when it is set. Raises BacktestError, ResultsError, and the errors of `opened`.
     """
     folder = simulate(backtest, opened, stop)
-    rows = summary.scores_by_seed(results.load(folder, backtest.units))
+    rows = summary.scores_by_seed(results.load(folder, backtest.units, summary.COLUMNS))
     summaries = summary.summarize(rows)
     summary.write(backtest.out, rows, summaries)
     show(backtest.out, table.tables(summaries, backtest.policies))
@@ -169,7 +176,7 @@ def run(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> Non
 
 def simulate(backtest: TraceBacktest, opened: job.SessionFactory, stop: Event) -> Path:
     """Simulate the units without results; the folder of the results. Spark starts only if a result is missing."""
-    folder = results.open_folder(backtest.out / "units")
+    folder = results.open_folder(backtest.folder)
     if left := results.missing(folder, backtest.units):
         work = job.Work(units=backtest.units, traces={trace.name: trace for trace in backtest.traces})
         try:

@@ -1,14 +1,14 @@
 """Reports of `backtest`: of a recorded history (`--config`) or of traces (`--trace`)."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from adapter import config as configuration
-from adapter.backtest import history, open_loop, report, sections
-from adapter.backtest.command import assumption, print_tables
+from adapter.backtest import history, open_loop, recorded_runs, report, sections
+from adapter.backtest.command import TraceBacktest, assumption, print_tables
 from adapter.backtest.history import HistoryError, RecordedHistory
 from adapter.backtest.prices import Prices
 from adapter.backtest.report_content import Report
@@ -103,20 +103,19 @@ def history_report(
     )
 
 
-def write_trace_report(
-    traces: Sequence[Trace], grid: Grid, options: ReportOptions, say: Callable[[str], None]
-) -> tuple[Path, ...]:
+def write_trace_report(backtest: TraceBacktest, grid: Grid, options: ReportOptions) -> tuple[Path, ...]:
     """Write the report of traces, each with each profile and delay, for the first seed; returns the files.
 
-    Simulates again, because stored results contain no time series. Raises ReportError.
+    Raises ReportError and ResultsError.
     """
     made = []
-    for trace in traces:
-        progress = _Progress(f"simulating {trace.name} for the report", say)
-        sized = [(own, named) for named in grid.profiles for own in grid.delayed_profiles(trace, named)]
-        found = sections.trace_sections(trace, [own for own, _ in sized], grid.policies, grid.seeds[0], progress)
-        for section, (_, named) in zip(found, sized, strict=True):
-            made.append(replace(section, prices=options.prices, notes=(_load_note(trace, named, grid),)))
+    for trace in backtest.traces:
+        named = {own: profile for profile in grid.profiles for own in grid.delayed_profiles(trace, profile)}
+        units = [unit for unit in backtest.units if unit.trace == trace.name and unit.records_series]
+        for own, runs in recorded_runs.load(backtest.folder, units).items():
+            section = sections.trace_section(trace.name, own, runs)
+            notes = (_load_note(trace, named[own], grid),)
+            made.append(replace(section, prices=options.prices, notes=notes))
     page = Report(title="Backtest", sections=tuple(made), currency=options.currency, notes=(_LATENESS,))
     return report.write(options.report, page)
 

@@ -77,10 +77,15 @@ def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
     return tuple(unit for unit in units if unit.id not in here)
 
 
-def load(folder: Path, units: Iterable[Unit]) -> Columns:
-    """The results of units of one kind, sorted by id, without duplicates. Raises ResultsError."""
+def load(folder: Path, units: Iterable[Unit], names: Sequence[str] | None = None) -> Columns:
+    """The results of units, sorted by id, without duplicates. Raises ResultsError.
+
+    names: of the columns; None for all, where the units are of one kind.
+    """
     wanted = {unit.id for unit in units}
     found = [table for table in (_take_rows(table, wanted) for table in _tables(folder)) if table.num_rows]
+    if names is not None:
+        found = [table.select(["id", *names]) for table in found]
     whole = pa.concat_tables(found).sort_by("id")
     return {name: _numbers(whole[name]) for name in whole.column_names}
 

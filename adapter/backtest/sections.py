@@ -23,7 +23,6 @@ from adapter.backtest.simulation import (
     simulate,
 )
 from adapter.backtest.timelines import Timeline, bridge_gaps, gaps
-from adapter.backtest.trace import Trace, resample
 from adapter.core.rules import Rules
 from adapter.core.samples import Array, first_known
 from adapter.simulator.profiles import Profile
@@ -40,20 +39,8 @@ class JobSimulation:
     note: str = ""
 
 
-def trace_sections(
-    trace: Trace, profiles: Sequence[Profile], policies: Sequence[str], seed: int = 0, progress: Progress = ignore
-) -> list[Section]:
-    """Policies and baselines on a recorded load, for each profile.
-
-    profiles: of the size that the load needs, see trace.fit_profile.
-    """
-    rate = resample(trace)
-    jobs = [CalibratedJob(profile=profile, rate_records_per_s=rate, estimates=()) for profile in profiles]
-    found = simulate(jobs, policies, seed=seed, progress=progress)
-    return [_trace_section(trace.name, *each) for each in zip(profiles, found, strict=True)]
-
-
-def _trace_section(trace: str, profile: Profile, runs: Mapping[str, PolicyRun]) -> Section:
+def trace_section(trace: str, profile: Profile, runs: Mapping[str, PolicyRun]) -> Section:
+    """Policies and baselines on a recorded load."""
     first, target_s = next(iter(runs.values())), value_or_default(Rules(), "backlog_time_target_s")
     return Section(
         title=f"{trace}, {profile.name}, metrics {profile.metric_delay_s:g} s late",

@@ -1,6 +1,6 @@
 """Simulate a calibrated job under each policy in a closed loop: its cost and its lateness."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias, TypeVar
@@ -10,13 +10,13 @@ import numpy as np
 from adapter.backtest.calibration import CalibratedJob
 from adapter.backtest.history import HistoryError
 from adapter.backtest.trace import Trace, Window, windows
+from adapter.backtest.unit_simulation import SERIES
 from adapter.backtest.units import random_seed
 from adapter.config.settings import TICKS
 from adapter.core.rules import Rules
 from adapter.core.samples import Array
 from adapter.simulator import closed_loop
 from adapter.simulator.closed_loop import STEPS_A_TICK
-from adapter.simulator.policies import EPOCH_S
 from adapter.simulator.profiles import STEP_S, TICK_S
 from adapter.simulator.world import SimulatedJob
 
@@ -24,10 +24,9 @@ _LATE_RATIO = 0.001  # of the time; a policy that is late for longer requests to
 _SPAN_S = 300.0  # the backlog absorbs an input above the capacity for less than this
 _SPAN_QUANTILE = 0.999
 _MOST_LANES = 64  # of one run: their series of four days take 80 MB
-_MOST_DRAWS = 1 << 14  # workers of all windows of one run: their random numbers take 1.4 GB
-_SUMS = ("worker_s", "ups", "downs", "paused_s")
+TOTALS = ("worker_s", "ups", "downs", "paused_s")  # of score.SUMS
 Progress: TypeAlias = Callable[[float], None]  # is called with the share of the work that is done
-_Piece: TypeAlias = tuple[dict[str, float], dict[str, Array]]  # the sums and the series of one window
+Piece: TypeAlias = tuple[dict[str, float], dict[str, Array]]  # the sums and the series of one window
 _Item = TypeVar("_Item")
 
 
@@ -62,32 +61,31 @@ class _Lane:
 def simulate(
     jobs: Sequence[CalibratedJob],
     policies: Sequence[str],
-    start_s: float | None = None,
-    seed: int = 0,
+    start_s: float,
     progress: Progress = ignore,
 ) -> list[dict[str, PolicyRun]]:
     """For each job, policy -> its run. All runs meet the same disturbances; a long load is cut into windows of days.
 
-    jobs: with the same number of steps. start_s: Unix seconds of the first step; None for loads without a date.
+    jobs: with the same number of steps. start_s: Unix seconds of the first step.
     """
     parts = windows(Trace(name="load", step_s=STEP_S, rate=jobs[0].rate_records_per_s))
-    at_s = (start_s or 0.0) + np.concatenate([tick_ends_s(part) for part in parts])
-    batches = list(_batches(jobs, policies, parts, is_dated=start_s is not None))
-    pieces: dict[tuple[int, str], list[_Piece]] = {}
+    at_s = start_s + tick_ends_s(parts)
+    batches = list(_batches(jobs, policies, parts))
+    pieces: dict[tuple[int, str], list[Piece]] = {}
     for done, lanes in enumerate(batches):
 
         def report(share: float, done: int = done) -> None:
             progress((done + share) / len(batches))
 
         outcome = closed_loop.run(
-            _simulated_jobs(jobs, lanes, seed),
+            _simulated_jobs(jobs, lanes),
             record=True,
-            begin_s=(start_s or EPOCH_S) + lanes[0].window.begin * STEP_S,
+            begin_s=start_s + lanes[0].window.begin * STEP_S,
             progress=report,
         )
         for place, lane in enumerate(lanes):
             pieces.setdefault((lane.job, lane.policy), []).append(_piece(outcome, place, lane.window))
-    return [{policy: _policy_run(policy, at_s, pieces[job, policy]) for policy in policies} for job in range(len(jobs))]
+    return [{policy: policy_run(policy, at_s, pieces[job, policy]) for policy in policies} for job in range(len(jobs))]
 
 
 def require_ticks(workload: str, rules: Rules) -> None:
@@ -136,16 +134,13 @@ def overload_ratio(run: PolicyRun) -> float:
     return float(np.quantile(arrived / np.maximum(capacity, 1e-9), _SPAN_QUANTILE))
 
 
-def _batches(
-    jobs: Sequence[CalibratedJob], policies: Sequence[str], parts: Sequence[Window], is_dated: bool
-) -> Iterator[list[_Lane]]:
-    """The lanes of each run: of jobs of similar size, and of one window if the rules may have times."""
+def _batches(jobs: Sequence[CalibratedJob], policies: Sequence[str], parts: Sequence[Window]) -> Iterator[list[_Lane]]:
+    """The lanes of each run: of jobs of similar size, and of one window, because rules may have times."""
     sizes = [max(job.profile.max_workers, job.profile.partitions) for job in jobs]
     for size in sorted({size.bit_length() for size in sizes}):
         alike = [job for job, own in enumerate(sizes) if own.bit_length() == size]
-        together = 1 if is_dated else max(1, _MOST_DRAWS >> size)
-        for some in _chunks(parts, together):
-            yield from _chunks([_Lane(*lane) for lane in product(alike, policies, some)], _MOST_LANES)
+        for part in parts:
+            yield from _chunks([_Lane(job, policy, part) for job, policy in product(alike, policies)], _MOST_LANES)
 
 
 def _chunks(items: Sequence[_Item], most: int) -> Iterator[list[_Item]]:
@@ -153,36 +148,38 @@ def _chunks(items: Sequence[_Item], most: int) -> Iterator[list[_Item]]:
         yield list(items[begin : begin + most])
 
 
-def _simulated_jobs(jobs: Sequence[CalibratedJob], lanes: Sequence[_Lane], seed: int) -> list[SimulatedJob]:
+def _simulated_jobs(jobs: Sequence[CalibratedJob], lanes: Sequence[_Lane]) -> list[SimulatedJob]:
     """The jobs of a run. Lanes with the same input share one array."""
     inputs: dict[tuple[int, Window], Array] = {}
     found = []
     for lane in lanes:
         job, part = jobs[lane.job], lane.window
         rate = inputs.setdefault((lane.job, part), job.rate_records_per_s[part.begin : part.end])
-        own_seed = random_seed(seed, part.index)
+        own_seed = random_seed(0, part.index)
         found.append(SimulatedJob(rate, part.lead_steps, lane.policy, job.profile, own_seed, job.rules))
     return found
 
 
-def tick_ends_s(part: Window) -> Array:
-    """The end of each scored tick of a window, in seconds from the first step of the load."""
-    first = part.lead_steps // STEPS_A_TICK + 1
-    ends: Array = np.arange(part.begin + first * STEPS_A_TICK, part.end + 1, STEPS_A_TICK, dtype=np.float64)
-    return STEP_S * ends
+def tick_ends_s(parts: Iterable[Window]) -> Array:
+    """The end of each scored tick of windows, in seconds from the first step of the load."""
+    ends = []
+    for part in parts:
+        first = part.begin + (part.lead_steps // STEPS_A_TICK + 1) * STEPS_A_TICK
+        ends.append(np.arange(first, part.end + 1, STEPS_A_TICK, dtype=np.float64))
+    return STEP_S * np.concatenate(ends)
 
 
-def _piece(outcome: closed_loop.Outcome, lane: int, part: Window) -> _Piece:
+def _piece(outcome: closed_loop.Outcome, lane: int, part: Window) -> Piece:
     """One lane of a run: its sums, and its series after the lead-in."""
     first = part.lead_steps // STEPS_A_TICK
-    series = {name: values[first:, lane].copy() for name, values in outcome.series.items()}
-    return {name: float(outcome.tally.sums[name][lane]) for name in _SUMS}, series
+    series = {name: outcome.series[name][first:, lane].copy() for name in SERIES}
+    return {name: float(outcome.tally.sums[name][lane]) for name in TOTALS}, series
 
 
-def _policy_run(policy: str, at_s: Array, pieces: Sequence[_Piece]) -> PolicyRun:
+def policy_run(policy: str, at_s: Array, pieces: Sequence[Piece]) -> PolicyRun:
     """Join the windows of one policy."""
-    columns = {name: np.concatenate([series[name] for _, series in pieces]) for name in closed_loop.SERIES}
-    sums = {name: sum(own[name] for own, _ in pieces) for name in _SUMS}
+    columns = {name: np.concatenate([series[name] for _, series in pieces]) for name in SERIES}
+    sums = {name: sum(own[name] for own, _ in pieces) for name in TOTALS}
     return PolicyRun(
         policy=policy,
         at_s=at_s,

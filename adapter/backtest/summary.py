@@ -20,6 +20,7 @@ from adapter.simulator.score import SUMS, Tally, scores
 
 KEY = ("trace", "profile", "delay_s", "policy")
 _LANE = (*KEY, "seed")
+COLUMNS = (*_LANE, "window", *SUMS)  # of the results
 _RESAMPLES = 2000
 
 

@@ -8,9 +8,11 @@ from adapter.core.samples import Array
 from adapter.simulator import closed_loop
 from adapter.simulator.world import SimulatedJob
 
+SERIES = ("rate_records_per_s", "paid_workers", "capacity_records_per_s", "delay_s")  # of closed_loop, for a report
+
 
 def simulate_units(units: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[str, Array]:
-    """The sums of score.Tally of units of equal length, one row per unit."""
+    """The sums of score.Tally of units of equal length, one row per unit; also the series, if they are recorded."""
     jobs = [
         SimulatedJob(
             rate_records_per_s=rate,
@@ -21,7 +23,9 @@ def simulate_units(units: Sequence[Unit], traces: Mapping[str, Trace]) -> Mappin
         )
         for unit, rate in zip(units, input_rates(units, traces), strict=True)
     ]
-    return closed_loop.run(jobs).tally.sums
+    outcome = closed_loop.run(jobs, record=units[0].records_series)
+    series = {name: outcome.series[name].T for name in SERIES} if outcome.series else {}
+    return {**outcome.tally.sums, **series}
 
 
 def input_rates(units: Sequence[Unit], traces: Mapping[str, Trace]) -> list[Array]:

@@ -39,6 +39,7 @@ class Unit:
     profile: Profile  # with the metric delay of this unit
     seed: int
     normalised: bool = False  # scale the trace to the profile's workers instead of using its own unit
+    records_series: bool = False  # store the series of its ticks, for a report
     function: str = field(default=SIMULATION, repr=False)  # "module:function" that a Spark worker imports
 
     @property
@@ -67,6 +68,7 @@ class Grid:
     seeds: tuple[int, ...] = (0,)
     worker_capacity_records_per_s: float | None = None  # None: inferred, see fit_profile
     normalised: bool = False  # see Unit
+    records_first_seed: bool = False  # see Unit.records_series
 
     def profile(self, trace: Trace, profile: Profile) -> Profile:
         """The profile that a trace runs with: of its own size where the trace is scaled to it."""
@@ -92,6 +94,7 @@ def units(trace: Trace, grid: Grid) -> tuple[Unit, ...]:
                 profile=profile,
                 seed=seed,
                 normalised=grid.normalised,
+                records_series=grid.records_first_seed and seed == grid.seeds[0],
             )
             found.append(unit)
     return tuple(dict.fromkeys(found))
@@ -132,12 +135,14 @@ def _order(unit: Unit) -> tuple[object, ...]:
 def _shape(unit: Unit) -> tuple[object, ...]:
     """Lanes of one task have equal arrays and draws, so that a unit's result does not depend on its neighbours."""
     window, profile = unit.window, unit.profile
-    return unit.function, _kind(unit), window.steps, profile.partitions, profile.max_workers
+    return unit.function, unit.records_series, _kind(unit), window.steps, profile.partitions, profile.max_workers
 
 
 def _max_lanes(unit: Unit) -> int:
     if _kind(unit) == "other":
         return OTHER_LANES
+    if unit.records_series:
+        return MIN_LANES  # their series of four days take 80 MB
     fixed_s, lane_s = TICK_COSTS_S[_kind(unit)]
     return int(np.clip((GROUP_S / _ticks(unit) - fixed_s) / lane_s, MIN_LANES, MAX_LANES))
 

@@ -162,7 +162,7 @@ def test_rules_with_times_hold_at_the_times_of_the_history() -> None:
     ],
 )
 def test_the_ticks_of_a_window_have_the_times_of_the_load(window: Window, ends_s: list[float]) -> None:
-    assert tick_ends_s(window).tolist() == ends_s
+    assert tick_ends_s([window]).tolist() == ends_s
 
 
 def test_uneven_partitions_are_no_fault_of_the_rescales() -> None:

@@ -12,17 +12,18 @@ from recorded_job import JOB, busy_day
 
 from adapter import cli
 from adapter import config as configuration
-from adapter.backtest import command, history_report
+from adapter.backtest import command, history_report, recorded_runs, results
 from adapter.backtest.history import HistoryError, RecordedHistory
 from adapter.backtest.prices import Prices
 from adapter.backtest.report import ReportError, probe, write
 from adapter.backtest.report_charts import MAX_POINTS, downsample, figures
 from adapter.backtest.report_content import MEASURED, SIMULATED, HpaTarget, Report, Resize, Score, Section, Track
 from adapter.backtest.report_page import page
-from adapter.backtest.sections import trace_sections
-from adapter.backtest.trace import Trace, fit_profile
-from adapter.backtest.unit_simulation import simulate_units
-from adapter.backtest.units import Grid, units
+from adapter.backtest.sections import trace_section
+from adapter.backtest.simulation import TOTALS
+from adapter.backtest.trace import Trace
+from adapter.backtest.unit_simulation import SERIES, simulate_units
+from adapter.backtest.units import Grid, groups, units
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
 from adapter.core.samples import Samples
@@ -309,10 +310,26 @@ def test_a_workload_without_throughput_is_named_in_the_terminal() -> None:
     assert messages[-1].startswith(f"Not simulated: {JOB}: the capacity of a worker is unknown")
 
 
+def sections_of(load: Trace, grid: Grid) -> list[Section]:
+    """The sections of one trace, without Spark."""
+    made = units(load, replace(grid, records_first_seed=True))
+    found = recorded_runs.runs(made, simulate_units(made, {load.name: load}))
+    return [trace_section(load.name, profile, runs) for profile, runs in found.items()]
+
+
+def simulated(load: Trace, grid: Grid, out: Path) -> command.TraceBacktest:
+    """A backtest whose results are stored, without Spark."""
+    backtest = command.trace_backtest((load,), replace(grid, records_first_seed=True), out)
+    results.open_folder(backtest.folder)
+    for group in groups(backtest.units):
+        results.save(backtest.folder, group, results.encode(group, simulate_units(group, {load.name: load})))
+    return backtest
+
+
 def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     load = Trace(name="wave", step_s=60.0, rate=100 + 50 * np.sin(np.arange(30) / 5))
-    fitted = fit_profile(load, PROFILES["consumer-group-small"], None)
-    (found,) = trace_sections(load, [fitted], ("static-peak", "drain"), seed=1)
+    grid = Grid(policies=("static-peak", "drain"), profiles=(PROFILES["consumer-group-small"],), seeds=(1,))
+    (found,) = sections_of(load, grid)
 
     assert found.title == "wave, consumer-group-small, metrics 0 s late"
     assert [score.name for score in found.scores] == ["static-peak", "drain"]
@@ -330,12 +347,24 @@ def test_the_page_has_the_worker_hours_of_the_terminal() -> None:
     """The load ends within a tick."""
     load = Trace(name="wave", step_s=10.0, rate=100 + 50 * np.sin(np.arange(361) / 30))
     grid = Grid(policies=("drain", "ds2"), profiles=(PROFILES["consumer-group-small"],), seeds=(1,))
-    fitted = grid.profile(load, grid.profiles[0])
-    (found,) = trace_sections(load, [fitted], grid.policies, seed=1)
+    (found,) = sections_of(load, grid)
     page = {score.name: score.worker_hours for score in found.scores}
-    simulated = units(load, grid)
-    terminal = scores(Tally(simulate_units(simulated, {load.name: load})))["worker_hours"]
-    assert page == dict(zip((unit.policy for unit in simulated), terminal.tolist(), strict=True))
+    alone = units(load, grid)
+    terminal = scores(Tally(simulate_units(alone, {load.name: load})))["worker_hours"]
+    assert page == dict(zip((unit.policy for unit in alone), terminal.tolist(), strict=True))
+
+
+def test_the_windows_of_a_long_load_become_one_run() -> None:
+    """The second window begins six hours before the part that counts."""
+    load = Trace(name="days", step_s=3600.0, rate=np.ones(120))
+    made = units(load, Grid(policies=("ds2",), profiles=(PROFILES["consumer-group"],), records_first_seed=True))
+    ticks = np.stack([(unit.window.begin + np.arange(unit.window.steps))[2::3] // 3 for unit in made]).astype(float)
+    columns = dict.fromkeys(SERIES, ticks) | dict.fromkeys(TOTALS, np.array([3600.0, 7200.0]))
+    ((_, found),) = recorded_runs.runs(made, columns).items()
+
+    assert found["ds2"].workers.tolist() == list(range(120 * 240))
+    assert found["ds2"].at_s.tolist() == [15.0 * (tick + 1) for tick in range(120 * 240)]
+    assert found["ds2"].worker_hours == 3
 
 
 @pytest.mark.parametrize(
@@ -350,9 +379,8 @@ def test_recorded_loads_are_drawn_with_each_delay(
 ) -> None:
     load = Trace(name="step", step_s=60.0, rate=np.repeat([100.0, 300.0], 20))
     grid = Grid(policies=("ds2",), profiles=(PROFILES["pause-10-15"],), delays_s=delays_s)
-    files = history_report.write_trace_report(
-        (load,), grid, history_report.ReportOptions(start="", report=tmp_path / "r.html"), lambda _: None
-    )
+    options = history_report.ReportOptions(start="", report=tmp_path / "r.html")
+    files = history_report.write_trace_report(simulated(load, grid, tmp_path), grid, options)
 
     rows = rows_of(files[1])
     assert [row["workload"] for row in rows] == [f"step, pause-10-15, {title}" for title in titles]
@@ -377,7 +405,7 @@ def test_a_trace_is_simulated_in_its_own_unit_and_the_worker_capacity_is_stated(
         worker_capacity_records_per_s=capacity,
     )
     options = history_report.ReportOptions(start="", report=tmp_path / "r.html", prices=Prices(worker_hour=1.0))
-    page, scores, _, series = history_report.write_trace_report((load,), grid, options, lambda _: None)
+    page, scores, _, series = history_report.write_trace_report(simulated(load, grid, tmp_path), grid, options)
 
     assert {row["rate_records_per_s"] for row in rows_of(series)} == {"1400"}
     hours = np.ceil(1.2 * peak_workers)

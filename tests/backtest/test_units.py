@@ -8,7 +8,7 @@ import pytest
 
 from adapter.backtest.release import reached_files
 from adapter.backtest.trace import Trace
-from adapter.backtest.units import MAX_LANES, Grid, Unit, describe, groups, units
+from adapter.backtest.units import MAX_LANES, MIN_LANES, Grid, Unit, describe, groups, units
 from adapter.simulator.profiles import PROFILES, STEP_S
 
 NAMED = tuple(PROFILES[name] for name in ("consumer-group", "netflix"))
@@ -47,6 +47,7 @@ def test_a_unit_has_the_same_identity_in_every_run() -> None:
         {"profile": replace(NAMED[0], pause_up_s=11.0)},
         {"seed": 7},
         {"normalised": True},
+        {"records_series": True},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -81,6 +82,17 @@ def test_lanes_of_a_group_are_equally_long_and_wide() -> None:
     for group in groups([*units(HOUR, small), *units(WEEK, small)]):
         assert len({unit.window.steps for unit in group}) == 1
         assert len({(unit.profile.partitions, unit.profile.max_workers) for unit in group}) == 1
+
+
+def test_a_report_needs_the_series_of_the_first_seed_alone() -> None:
+    made = units(WEEK, replace(GRID, records_first_seed=True))
+    assert {unit.seed for unit in made if unit.records_series} == {GRID.seeds[0]}
+    for group in groups(made):
+        assert len({unit.records_series for unit in group}) == 1
+    many = replace(
+        GRID, policies=tuple(f"drain:min_workers={number}" for number in range(200)), records_first_seed=True
+    )
+    assert max(len(group) for group in groups(units(HOUR, many)) if group[0].records_series) <= MIN_LANES
 
 
 def test_units_of_another_function_have_their_own_groups() -> None:

@@ -10,11 +10,14 @@ import pytest
 from parts.browser import NAMES, Browser, Page, chromium
 from parts.process import until
 
+from adapter.backtest import recorded_runs
 from adapter.backtest.prices import Prices
 from adapter.backtest.report import write
 from adapter.backtest.report_content import MEASURED, SIMULATED, Fact, HpaTarget, Report, Resize, Score, Section, Track
-from adapter.backtest.sections import trace_sections
-from adapter.backtest.trace import Trace, fit_profile
+from adapter.backtest.sections import trace_section
+from adapter.backtest.trace import Trace
+from adapter.backtest.unit_simulation import simulate_units
+from adapter.backtest.units import Grid, units
 from adapter.core.decisions import Decision, Reason
 from adapter.serving.snapshots.columns import entries_of
 from adapter.serving.snapshots.snapshot import Entry, Snapshot
@@ -90,9 +93,10 @@ def history() -> Section:
 def trace() -> Section:
     _, rate = _day(0.0)
     load = Trace(name="two waves", step_s=60.0, rate=rate[:360])
-    fitted = fit_profile(load, PROFILES["consumer-group-small"], None)
-    (section,) = trace_sections(load, [fitted], ("drain", "dataflow", "beam-flink"))
-    return section
+    policies, profiles = ("drain", "dataflow", "beam-flink"), (PROFILES["consumer-group-small"],)
+    made = units(load, Grid(policies=policies, profiles=profiles, records_first_seed=True))
+    ((profile, runs),) = recorded_runs.runs(made, simulate_units(made, {load.name: load})).items()
+    return trace_section(load.name, profile, runs)
 
 
 def _day(begin_s: float) -> tuple[np.ndarray, np.ndarray]:
