@@ -35,9 +35,13 @@ def partition_behind_s(tick: Tick) -> Array:
 
 
 def least_capacity(tick: Tick) -> Array:
-    """Records/s that each stage carries at least until the workload's busiest subtask is full; NaN if it is unknown."""
-    busiest = tick.largest(tick.now.busiest_subtask_ratio)[tick.workload_index]
-    return tick.signals.throughput_records_per_s / np.where(busiest > 0, _SPREAD_RATIO * busiest, np.nan)
+    """Records/s that each stage carries at least until the workload's busiest subtask is full; NaN if it is unknown.
+
+    It is unknown if a stage is busier in the mean: the busy time of that stage's subtasks is missing.
+    """
+    busiest, mean = tick.largest(tick.now.busiest_subtask_ratio), tick.largest(tick.now.utilization_ratio)
+    known = np.where((busiest > 0) & ~(busiest < mean), busiest, np.nan)[tick.workload_index]
+    return tick.signals.throughput_records_per_s / (_SPREAD_RATIO * known)
 
 
 def learn_fullest_ratio(tick: Tick, slow: Slow, *, minutes: int) -> Slow:

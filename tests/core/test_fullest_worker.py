@@ -144,18 +144,21 @@ def test_s4_37_a_size_leaves_the_fullest_worker_below_the_load_at_which_it_fell_
 
 @dataclass
 class Uneven(Fluid):
-    """A job of which one subtask has four times the mean load: 16 workers of 60/s carry 240/s, and 32 carry 480/s."""
+    """A job with one subtask of four times the mean load: 16 workers of 60/s carry 240/s, and 32 carry 480/s."""
 
+    times: float = 4.0
     even_s: float = inf  # when its keys become even
     release_s: float = inf  # from then on a worker carries three times as much
-    more_rows: tuple = ()
+    stage: str = ""  # that has this subtask
+    more_rows: tuple = ()  # of another stage
 
     def skew(self):
-        return 4.0 if self.at_s < self.even_s else 1.0
+        return self.times if self.at_s < self.even_s else 1.0
 
     def rows(self, workload):
-        own = {"partitions": 32.0, "busiest_subtask_ratio": min(1.0, self.busy * self.skew())}
-        return [*super().rows(workload), *job(workload, **own), *job(workload, stage="idle", **dict(self.more_rows))]
+        busiest = {"busiest_subtask_ratio": min(1.0, self.busy * self.skew())} | dict.fromkeys(self.missing(self.at_s))
+        own = [*super().rows(workload), *job(workload, partitions=32.0), *job(workload, stage=self.stage, **busiest)]
+        return [*own, *job(workload, stage="other", **dict(self.more_rows))]
 
     def run(self, seconds):
         for _ in range(seconds):
@@ -164,11 +167,10 @@ class Uneven(Fluid):
             super().run(1)
 
 
-IDLE = (("throughput_records_per_s", 0.0), ("utilization_ratio", 0.0006), ("busiest_subtask_ratio", 0.02))
 UNEVEN = {  # the size after four hours of 300 records/s
     "uneven": ({}, 32),
     "even after two hours": ({"even_s": 7200.0}, 7),
-    "even after two hours, beside an idle uneven stage": ({"even_s": 7200.0, "more_rows": IDLE}, 7),
+    "uneven in a later stage": ({"stage": "later"}, 32),
     "faster after two hours": ({"release_s": 7200.0}, 16),
 }
 
@@ -180,3 +182,14 @@ def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_until_its_b
     assert {name: set(each[120:240]) for name, each in sizes.items()} == {name: {32} for name in jobs}
     assert {name: each[-1] for name, each in sizes.items()} == {name: size for name, (_, size) in UNEVEN.items()}
     assert sentence(decided["uneven"][-1]).endswith("; 16 workers carry 240/s at most")
+
+
+LIGHT = (("throughput_records_per_s", 300.0), ("utilization_ratio", 0.02), ("busiest_subtask_ratio", 0.04))
+
+
+def test_the_busy_time_of_a_light_stage_does_not_replace_a_missing_one():
+    own = {"workers": 32, "pause_s": 20.0, "times": 1.9, "missing": lambda at_s: ("busiest_subtask_ratio",)}
+    jobs = {name: Uneven(lambda at_s: 300.0, **own, more_rows=rows) for name, rows in {"a": (), "b": LIGHT}.items()}
+    decided = closed_each(jobs, 3600, RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain"))))
+    alone, beside = ([each.required_workers for each in history] for history in decided.values())
+    assert beside[1:] == alone[1:]
