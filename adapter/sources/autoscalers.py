@@ -23,8 +23,9 @@ _SCALABLE = {
     "apps": ("Deployment", "StatefulSet", "ReplicaSet"),
     "": ("ReplicationController",),
     "batch": (),
+    "extensions": (),  # until Kubernetes 1.15
     "sparkoperator.k8s.io": (),
-    "spark.apache.org": ("SparkCluster",),
+    "spark.apache.org": (),  # the operator writes an HPA for the StatefulSet of a SparkCluster
 }
 
 

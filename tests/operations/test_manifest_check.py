@@ -324,6 +324,8 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
                 ({"kind": "CronJob", "apiVersion": "batch/v1"}, "batch/v1"),
                 (SPARK, "sparkoperator.k8s.io/v1beta2"),
                 (SPARK | {"apiVersion": "spark.apache.org/v1"}, "spark.apache.org/v1"),
+                (SPARK | {"apiVersion": "spark.apache.org/v1", "kind": "SparkCluster"}, "spark.apache.org/v1"),
+                ({"kind": "Deployment", "apiVersion": "extensions/v1beta1"}, "extensions/v1beta1"),
             ]
         ),
         pytest.param(
