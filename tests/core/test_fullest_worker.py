@@ -1,6 +1,7 @@
 """The sum hides one partition that lags. Its own backlog counts while it does not catch up (S4-38)."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf, nan
 
 import pytest
@@ -177,11 +178,14 @@ UNEVEN = {  # the size after four hours of 300 records/s
 
 def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_until_its_busy_time_allows_it():
     jobs = {name: Uneven(lambda at_s: 300.0, workers=32, pause_s=20.0, **more) for name, (more, _) in UNEVEN.items()}
+    jobs["less uneven"] = Uneven(lambda at_s: 300.0, workers=32, pause_s=20.0, times=2.6)
     decided = closed_each(jobs, 14400, RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain"))))
     sizes = {name: [each.required_workers for each in history] for name, history in decided.items()}
-    assert {name: set(each[120:240]) for name, each in sizes.items()} == {name: {32} for name in jobs}
-    assert {name: each[-1] for name, each in sizes.items()} == {name: size for name, (_, size) in UNEVEN.items()}
+    assert {name: set(sizes[name][120:240]) for name in UNEVEN} == {name: {32} for name in UNEVEN}
+    assert {name: sizes[name][-1] for name in UNEVEN} == {name: size for name, (_, size) in UNEVEN.items()}
     assert sentence(decided["uneven"][-1]).endswith("; 16 workers carry 240/s at most")
+    # Another size may spread the keys a little better: without that allowance, it changes ten times more.
+    assert sum(one != other for one, other in pairwise(sizes["less uneven"])) <= 6
 
 
 LIGHT = (("throughput_records_per_s", 300.0), ("utilization_ratio", 0.02), ("busiest_subtask_ratio", 0.04))
