@@ -172,7 +172,7 @@ def tick_ends_s(parts: Iterable[Window]) -> Array:
 def _piece(outcome: closed_loop.Outcome, lane: int, part: Window) -> Piece:
     """One lane of a run: its sums, and its series after the lead-in."""
     first = part.lead_steps // STEPS_A_TICK
-    series = {name: outcome.series[name][first:, lane].copy() for name in SERIES}
+    series = {name: outcome.series[own][first:, lane].copy() for name, own in SERIES.items()}
     return {name: float(outcome.tally.sums[name][lane]) for name in TOTALS}, series
 
 
@@ -184,9 +184,9 @@ def policy_run(policy: str, at_s: Array, pieces: Sequence[Piece]) -> PolicyRun:
         policy=policy,
         at_s=at_s,
         rate_records_per_s=columns["rate_records_per_s"],
-        workers=columns["paid_workers"],
+        workers=columns["workers"],
         capacity_records_per_s=columns["capacity_records_per_s"],
-        backlog_time_s=columns["delay_s"],
+        backlog_time_s=columns["backlog_time_s"],
         worker_hours=sums["worker_s"] / 3600,
         rescales=round(sums["ups"] + sums["downs"]),
         pause_s=sums["paused_s"],

@@ -8,7 +8,13 @@ from adapter.core.samples import Array
 from adapter.simulator import closed_loop
 from adapter.simulator.world import SimulatedJob
 
-SERIES = ("rate_records_per_s", "paid_workers", "capacity_records_per_s", "delay_s")  # of closed_loop, for a report
+# The series for a report, and their names in closed_loop.
+SERIES = {
+    "rate_records_per_s": "rate_records_per_s",
+    "workers": "paid_workers",
+    "capacity_records_per_s": "capacity_records_per_s",
+    "backlog_time_s": "delay_s",
+}
 
 
 def simulate_units(units: Sequence[Unit], traces: Mapping[str, Trace]) -> Mapping[str, Array]:
@@ -24,7 +30,7 @@ def simulate_units(units: Sequence[Unit], traces: Mapping[str, Trace]) -> Mappin
         for unit, rate in zip(units, input_rates(units, traces), strict=True)
     ]
     outcome = closed_loop.run(jobs, record=units[0].records_series)
-    series = {name: outcome.series[name].T for name in SERIES} if outcome.series else {}
+    series = {name: outcome.series[own].T for name, own in SERIES.items()} if outcome.series else {}
     return {**outcome.tally.sums, **series}
 
 

@@ -12,7 +12,7 @@ from recorded_job import JOB, busy_day
 
 from adapter import cli
 from adapter import config as configuration
-from adapter.backtest import command, history_report, recorded_runs, results
+from adapter.backtest import command, history_report, recorded_runs, results, summary
 from adapter.backtest.history import HistoryError, RecordedHistory
 from adapter.backtest.prices import Prices
 from adapter.backtest.report import ReportError, probe, write
@@ -343,15 +343,18 @@ def test_a_trace_becomes_a_section_in_its_own_unit() -> None:
     assert (first.before, last.after) == (drain.workers[0], drain.workers[-1])
 
 
-def test_the_page_has_the_worker_hours_of_the_terminal() -> None:
+def test_the_page_has_the_worker_hours_of_the_terminal(tmp_path: Path) -> None:
     """The load ends within a tick."""
     load = Trace(name="wave", step_s=10.0, rate=100 + 50 * np.sin(np.arange(361) / 30))
     grid = Grid(policies=("drain", "ds2"), profiles=(PROFILES["consumer-group-small"],), seeds=(1,))
-    (found,) = sections_of(load, grid)
-    page = {score.name: score.worker_hours for score in found.scores}
+    backtest = simulated(load, grid, tmp_path)
+    ((profile, runs),) = recorded_runs.load(backtest.folder, backtest.units).items()
+    page = {score.name: score.worker_hours for score in trace_section(load.name, profile, runs).scores}
+    terminal = summary.scores_by_seed(results.load(backtest.folder, backtest.units, summary.COLUMNS))
+    assert page == dict(zip(terminal["policy"].tolist(), terminal["worker_hours"].tolist(), strict=True))
     alone = units(load, grid)
-    terminal = scores(Tally(simulate_units(alone, {load.name: load})))["worker_hours"]
-    assert page == dict(zip((unit.policy for unit in alone), terminal.tolist(), strict=True))
+    expected = scores(Tally(simulate_units(alone, {load.name: load})))["worker_hours"]
+    assert page == dict(zip((unit.policy for unit in alone), expected.tolist(), strict=True))
 
 
 def test_the_windows_of_a_long_load_become_one_run() -> None:
