@@ -16,6 +16,7 @@ _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
+_PAGE = re.compile(r"/graph/?$")
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _TOPIC = r"[A-Za-z0-9._-]{1,249}"  # as Kafka allows
 _MEMORY = r"[1-9][0-9]*[kmgt]"
@@ -99,6 +100,8 @@ def _prometheus_url(text: str) -> str:
         raise refusal("expected an address without ? and #, got one with them; put them under `parameters`")
     if _API.search(text):
         raise refusal(f"expected {_API.sub('', text)} without /api/v1, which the adapter adds, got {value_text(text)}")
+    if _PAGE.search(text):
+        raise refusal(f"expected {_PAGE.sub('', text)} without /graph, which is a page, got {value_text(text)}")
     return text
 
 

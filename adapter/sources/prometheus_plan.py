@@ -15,6 +15,7 @@ LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refus
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
+_ZERO = re.compile(r"\bor\s+(on\s*\(\s*\)\s*)?vector\s*\(\s*0\s*\)")
 _RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
 _SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "region", "env", "service", "topic"}
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
@@ -120,6 +121,8 @@ def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterat
     is_rate = signal.endswith(("_per_s", "_ratio"))
     if is_rate and _COUNTER.search(template) and not _RATE.search(template):
         yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
+    if signal != "restarts" and _ZERO.search(template):
+        yield "is 0 while its series are missing, as if no records waited or arrived; remove `or vector(0)`"
 
 
 def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:

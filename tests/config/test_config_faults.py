@@ -181,6 +181,11 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="the path of a query",
         ),
         pytest.param(
+            source('kind: prometheus, url: "http://p:9090/graph"'),
+            "sources.it.url: expected http://p:9090 without /graph, which is a page, got 'http://p:9090/graph'",
+            id="the address of a page",
+        ),
+        pytest.param(
             source('kind: prometheus, url: "http://p?dedup=true"'),
             "sources.it.url: expected an address without ? and #, got one with them; put them under `parameters`",
             id="a query string",

@@ -292,6 +292,7 @@ def test_two_entries_that_read_one_signal_are_a_fault() -> None:
 
 
 UNSELECTIVE = "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
+ZERO = "is 0 while its series are missing, as if no records waited or arrived; remove `or vector(0)`"
 NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
 
 
@@ -309,6 +310,10 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
         ("throughput_records_per_s", "(done_total{$match} - done_total{$match} offset 1m) / 60", None),
         ("cpu_ratio", "sum(cpu_seconds_total{$match})", NO_RATE),
         ("processed_records", "sum(done_total{$match})", None),
+        ("backlog_records", "sum(lag{$match}) or vector(0)", ZERO),
+        ("backlog_records", "sum(lag{$match}) or on () vector( 0 )", ZERO),
+        ("backlog_records", "sum(lag{$match} or other_lag{$match})", None),
+        ("restarts", "sum(restarts{$match}) or vector(0)", None),
     ],
 )
 def test_a_query_that_probably_returns_something_else_has_a_hint(signal: str, query: str, hint: str | None) -> None:
