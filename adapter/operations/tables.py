@@ -130,7 +130,7 @@ def _readiness_text(recorded: RecordedDecision) -> str:
     if ready is not None and desired is not None:
         present = f"{number(ready)} of {number(desired)} ready"
     rescaled = recorded.number("workload_status.rescaled") == 1  # the first count is no change
-    changed = f"changed {ago(changed_age_s)}" if rescaled else "no change seen"
+    changed = f"changed {ago(changed_age_s)}" if rescaled else "not changed yet"
     return f"{present}, {changed}, {_rule(recorded, 'in_flight_timeout_s')}"
 
 

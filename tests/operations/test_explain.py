@@ -74,7 +74,7 @@ def test_a_pause_has_its_origin_and_its_end(signals, rules, expected):
 def test_a_workload_without_any_sample_has_unknown_workers_and_no_number():
     unknown = dict.fromkeys(("throughput", "workers", "spec_workers", "ready_workers"), nan)
     record = record_of(steady(60, **unknown), book(policy="drain"))
-    assert "workers unknown, no change seen, in_flight_timeout_s 10 min" in section(record, "Gates")
+    assert "workers unknown, not changed yet, in_flight_timeout_s 10 min" in section(record, "Gates")
     assert "there would still be no number, because of WorkersUnknown" in section(record, "What would change")
 
 

@@ -71,8 +71,8 @@ POLICIES = (
             "ineffective_block_s": 1800.0,
         },
         unset={
-            "rescale_worth_s": "6 × `rescale_pause_s` up to 180, or 2.5 × it if that is more, 60 to 300; "
-            "with both prices, more",
+            "rescale_worth_s": "6 × `rescale_pause_s`, but at most 180; or 2.5 × `rescale_pause_s` if that is more; "
+            "always 60 to 300; with both prices, more",
             "cooldown_up_s": "waits until the new workers are warm and measured",
         },
         backlog_time_target="backlog_time_target_s",
