@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 SELECTION = e2e
+# The tests with Spark mostly wait, so three processes fill two cores, and each begins at another place of the list.
+PYTEST = $(BIN)/pytest --numprocesses 3 --dist worksteal
 TOOLS = $(or $(BACKLOG_ADAPTER_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/backlog-adapter/tools)
 HELM_DOCS = $(TOOLS)/helm-docs-1.14.2/helm-docs
 # Without cached bytecode every process compiles every module, and pytest rewrites every assert again.
@@ -21,10 +23,10 @@ run: need-java $(READY) ## Run the adapter on a simulated fleet; ARGS="--for 120
 	$(BIN)/backlog-adapter run $(ARGS)
 
 test: need-java lint ## Lint, types, import rules, unit tests and Spark tests
-	$(BIN)/pytest --numprocesses 2 -m "not e2e and not full" $(ARGS)
+	$(PYTEST) -m "not e2e and not full" $(ARGS)
 
 test-full: need-java $(READY) ## What test leaves out: a day of simulation, more damage to checkpoints
-	$(BIN)/pytest --numprocesses 2 -m "not e2e and full" $(ARGS)
+	$(PYTEST) -m "not e2e and full" $(ARGS)
 
 unit: $(READY) ## The fast tests on all cores: no Java, no long simulations, no helm
 	$(BIN)/pytest --numprocesses auto --dist worksteal --hypothesis-profile quick -m "not e2e and not spark and not simulation and not tools and not full" $(ARGS)

@@ -104,6 +104,7 @@ def outcome(other: FrontierPoint, curve: list[FrontierPoint]) -> str:
 
 
 @pytest.mark.simulation
+@pytest.mark.timeout(600)  # two minutes on a busy machine
 def test_every_policy_but_the_exceptions_is_beaten_by_a_value() -> None:
     points = played()
     curve = [one for one in points if one.policy in CURVE]
