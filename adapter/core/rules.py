@@ -81,7 +81,7 @@ class Rules:
 
     # S0-09, S3-09.
     time_to_reduce_backlog_s: float = _setting(
-        60.0, "R: time to clear a backlog; also the target in alerts and dashboards, except with drain", gt=0, le=86_400
+        60.0, "R: time to clear the backlog, and for all but drain the target in alerts and dashboards", gt=0, le=86_400
     )
     # S3-15, S3-16.
     quanta: str = _setting("relative", "allowed worker counts; docs/policies.md explains them", one_of=QUANTA)
