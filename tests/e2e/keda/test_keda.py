@@ -14,14 +14,32 @@ from parts.keda import TOOL, Keda
 from parts.kubelet import Kubelet
 from parts.pravega import Pravega
 from parts.process import until
-from parts.scale_target import MANIFESTS, workload_resource
+from parts.scale_target import MANIFESTS, autoscaler, workload_resource
 from parts.service import CUSTOM
 from tool_cache import need
+
+from adapter.core.decisions import Decision
 
 pytestmark = pytest.mark.full
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/clicks"
 HPA = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/keda-hpa-clicks"
 FALLBACK = 6
+# More than the other tests need: an HPA of KEDA waits five minutes before it scales down.
+KEDA_REPLICAS = 8
+# All year but for its last minute.
+ALWAYS = {"timezone": "UTC", "start": "0 0 1 1 *", "end": "59 23 31 12 *", "desiredReplicas": str(KEDA_REPLICAS)}
+# A ScaledObject that knows nothing of the adapter.
+KEDA_ALONE: dict[str, Any] = {
+    "apiVersion": "keda.sh/v1alpha1",
+    "kind": "ScaledObject",
+    "metadata": {"name": "clicks"},
+    "spec": {
+        "scaleTargetRef": {"name": "clicks"},
+        "minReplicaCount": 1,
+        "maxReplicaCount": 12,
+        "triggers": [{"type": "cron", "metadata": ALWAYS}],
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +65,7 @@ def scaled(controlplane: ControlPlane, keda: Keda, pravega: Pravega) -> Iterator
     pravega.create_stream("shop", "clicks", 2)
     controlplane.apply(workload_resource("clicks", {"command": ["sleep", "1800"]}), *_manifest())
     yield
-    controlplane.kubectl("delete", "scaledobject,deployment", "clicks", "--timeout=60s")
+    controlplane.kubectl("delete", "scaledobject,hpa,deployment", "clicks", "--ignore-not-found", "--timeout=60s")
 
 
 def _manifest() -> Iterator[dict[str, Any]]:
@@ -100,3 +118,41 @@ def test_a_503_freezes_the_replicas_or_triggers_the_fallback(
         until(lambda: replicas() == FALLBACK, 120, "the fallback sets the replicas")
     until(lambda: replicas() == before, 360, "KEDA has a number again")
     assert 0 not in seen
+
+
+# The steps of docs/coexistence.md, "From KEDA's scaler or Flink's autoscaler".
+def test_an_hpa_replaces_the_scaled_object_and_keda_takes_the_job_back(
+    scaled: None, pravega: Pravega, controlplane: ControlPlane
+) -> None:
+    before = _replicas(controlplane)
+    controlplane.kubectl("delete", "scaledobject", "clicks", "--timeout=60s")
+    until(lambda: not _keda_has_an_hpa(controlplane), 60, "KEDA deletes its HPA")
+    assert _replicas(controlplane) == before
+
+    controlplane.apply(autoscaler("object.yaml", "clicks"))
+    pravega.scale("shop", "clicks", before + 1)
+    until(lambda: _replicas(controlplane) == before + 1, 240, "the HPA follows the segments")
+
+    controlplane.kubectl("delete", "hpa", "clicks", "--timeout=60s")
+    controlplane.apply(KEDA_ALONE)
+    until(lambda: _replicas(controlplane) == KEDA_REPLICAS, 240, "KEDA sets the replicas")
+
+
+def test_an_annotation_lets_the_adapter_watch_what_keda_scales(
+    scaled: None, adapter: Adapter, controlplane: ControlPlane
+) -> None:
+    controlplane.apply(KEDA_ALONE)
+    until(lambda: _keda_has_an_hpa(controlplane), 60, "KEDA has an HPA")
+    for watched in ("scaledobject/clicks", "hpa/keda-hpa-clicks"):
+        controlplane.kubectl("annotate", "--overwrite", watched, "backlog-adapter/workload=clicks")
+
+    def decision() -> Decision:
+        return adapter.snapshot()["default/clicks"]
+
+    until(lambda: decision().spec_workers == KEDA_REPLICAS, 240, "the adapter reads the workers from KEDA's HPA")
+    assert decision().max_by_default == 0, "the adapter reads the limits, too"
+    assert _replicas(controlplane) == KEDA_REPLICAS
+
+
+def _keda_has_an_hpa(plane: ControlPlane) -> bool:
+    return "keda-hpa-clicks" in plane.kubectl("get", "hpa", "--output=name")
