@@ -17,10 +17,7 @@ Runs: TypeAlias = dict[Profile, dict[str, PolicyRun]]  # by policy, in the order
 
 def load(folder: Path, units: Sequence[Unit]) -> Runs:
     """The runs of units of one trace, whose series are stored. Raises ResultsError."""
-    stored = results.load(folder, units, (*TOTALS, *SERIES))
-    row = {name: place for place, name in enumerate(stored["id"].tolist())}
-    order = [row[unit.id] for unit in units]
-    return runs(units, {name: values[order] for name, values in stored.items()})
+    return runs(units, results.load(folder, units, (*TOTALS, *SERIES)))
 
 
 def runs(units: Sequence[Unit], columns: Columns) -> Runs:

@@ -68,7 +68,7 @@ def save(folder: Path, units: Sequence[Unit], content: bytes) -> None:
 
 def finished_ids(folder: Path) -> frozenset[str]:
     """The ids of the units whose results are in the folder. Raises ResultsError."""
-    return frozenset(str(value) for table in _tables(folder, ["id"]) for value in table["id"].to_pylist())
+    return frozenset(str(value) for path in _files(folder) for value in _ids(path))
 
 
 def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
@@ -77,16 +77,17 @@ def missing(folder: Path, units: Iterable[Unit]) -> tuple[Unit, ...]:
     return tuple(unit for unit in units if unit.id not in here)
 
 
-def load(folder: Path, units: Iterable[Unit], names: Sequence[str] | None = None) -> Columns:
-    """The results of units, sorted by id, without duplicates. Raises ResultsError.
+def load(folder: Path, units: Sequence[Unit], names: Sequence[str] | None = None) -> Columns:
+    """The results of units, a row for each of them. Raises ResultsError.
 
-    names: of the columns; None for all, where the units are of one kind.
+    names: of the columns to read; None for all, where the units are of one kind.
     """
     wanted = {unit.id for unit in units}
-    found = [table for table in (_take_rows(table, wanted) for table in _tables(folder)) if table.num_rows]
-    if names is not None:
-        found = [table.select(["id", *names]) for table in found]
-    whole = pa.concat_tables(found).sort_by("id")
+    columns = None if names is None else ["id", *names]
+    found = [_take_rows(_read(path, columns), wanted) for path in _files(folder) if not wanted.isdisjoint(_ids(path))]
+    whole = pa.concat_tables(found)
+    row = {name: place for place, name in enumerate(whole["id"].to_pylist())}
+    whole = whole.take([row[unit.id] for unit in units])
     return {name: _numbers(whole[name]) for name in whole.column_names}
 
 
@@ -98,13 +99,20 @@ def _take_rows(table: pa.Table, wanted: set[str]) -> pa.Table:
     return taken
 
 
-def _tables(folder: Path, columns: list[str] | None = None) -> Iterable[pa.Table]:
-    for path in sorted(folder.glob(f"{PREFIX}*{SUFFIX}")):
-        try:
-            yield pq.read_table(path, columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            cause = str(error).splitlines()[0]
-            raise ResultsError(f"{path} is not a file of results ({cause}); remove it and repeat the command") from None
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{PREFIX}*{SUFFIX}"))
+
+
+def _ids(path: Path) -> list[str]:
+    return [str(value) for value in _read(path, ["id"])["id"].to_pylist()]
+
+
+def _read(path: Path, columns: list[str] | None) -> pa.Table:
+    try:
+        return pq.read_table(path, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        cause = str(error).splitlines()[0]
+        raise ResultsError(f"{path} is not a file of results ({cause}); remove it and repeat the command") from None
 
 
 def _column(values: Array) -> "pa.Array[Any]":
@@ -118,5 +126,5 @@ def _numbers(column: "pa.ChunkedArray[Any]") -> NDArray[Any]:
     """Shape (rows,), or (rows, k) for a column of lists."""
     whole = column.combine_chunks()
     if isinstance(whole, pa.FixedSizeListArray):
-        return np.array(whole.flatten().to_numpy(zero_copy_only=False)).reshape(len(whole), -1)
-    return np.array(whole.to_numpy(zero_copy_only=False))
+        return np.asarray(whole.flatten().to_numpy(zero_copy_only=False)).reshape(len(whole), -1)
+    return np.asarray(whole.to_numpy(zero_copy_only=False))

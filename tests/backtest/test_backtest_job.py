@@ -76,11 +76,10 @@ def test_every_unit_has_the_result_of_its_function(
     monkeypatch.setenv(FOLDER, str(tmp_path))
     for group in GROUPS:
         expected, found = summed(group, TRACES), results.load(one_core.out, group)
-        order = np.argsort([unit.id for unit in group])
-        assert found["seed"].tolist() == [group[place].seed for place in order]
-        assert found["policy"].tolist() == [group[place].policy for place in order]
-        assert found["cost"].tolist() == expected["cost"][order].tolist()
-        assert found["random"].tolist() == expected["random"][order].tolist()
+        assert found["seed"].tolist() == [unit.seed for unit in group]
+        assert found["policy"].tolist() == [unit.policy for unit in group]
+        assert found["cost"].tolist() == expected["cost"].tolist()
+        assert found["random"].tolist() == expected["random"].tolist()
 
 
 @pytest.mark.spark
@@ -186,6 +185,21 @@ def test_a_file_that_is_not_a_result_is_named(tmp_path: Path) -> None:
 def test_a_file_that_was_half_written_does_not_count(tmp_path: Path) -> None:
     (tmp_path / ".units-0123.parquet.part").write_bytes(b"PAR1")
     assert results.finished_ids(tmp_path) == frozenset()
+
+
+def test_named_columns_are_read_beside_files_of_an_older_version(tmp_path: Path) -> None:
+    """The rows have the order of the units, whatever the order of the files."""
+    older, *groups_now = GROUPS
+    save(tmp_path, older)
+    for number, group in enumerate(groups_now):
+        values = np.array([[number, place] for place in range(len(group))], float)
+        results.save(tmp_path, group, results.encode(group, {"new": values, "unread": np.ones(len(group))}))
+    wanted = [unit for group in reversed(groups_now) for unit in reversed(group)]
+    found = results.load(tmp_path, wanted, ["new"])
+    assert list(found) == ["id", "new"]
+    assert found["id"].tolist() == [unit.id for unit in wanted]
+    numbered = reversed(list(enumerate(groups_now)))
+    assert found["new"].tolist() == [[at, place] for at, group in numbered for place in reversed(range(len(group)))]
 
 
 def save(folder: Path, group: tuple[results.Unit, ...]) -> str:
