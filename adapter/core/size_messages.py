@@ -129,11 +129,13 @@ def _other_size(d: "Decision") -> str:
 
 
 def _too_small(d: "Decision") -> str:
-    """The size that the mean load of the workers would allow, but which carried too little before."""
+    """The size that the mean load of the workers would allow, but which carries too little for all that is known."""
     if d.too_small_workers is None or d.reference_workers is None or d.too_small_workers >= d.reference_workers:
         return ""
     carry = "carries" if d.too_small_workers == 1 else "carry"
-    return f"; {workers(d.too_small_workers)} {carry} {rate(d.too_small_capacity_records_per_s)} at most"
+    highest = max(d.input_rate_records_per_s or 0.0, d.forecast_input_rate_records_per_s or 0.0)
+    tight = ", without headroom" if (d.too_small_capacity_records_per_s or 0.0) >= highest else ""
+    return f"; {workers(d.too_small_workers)} {carry} {rate(d.too_small_capacity_records_per_s)} at most{tight}"
 
 
 def why_unchanged(d: "Decision") -> str:

@@ -349,6 +349,15 @@ SENTENCES = {
         ),
         f"Holding 12 workers: {RATES}; no backlog is expected within 15 min; 6 workers carry 900/s at most",
     ),
+    "hold because the next smaller even size leaves no headroom": (
+        decision(
+            Reason.HOLD,
+            **CALM | DRAIN | SAME | {"keep_behind_s": None, "needed_workers": 12, "capacity_records_per_s": None},
+            too_small_workers=1,
+            too_small_capacity_records_per_s=1100.0,
+        ),
+        f"Holding 12 workers: {RATES}, capacity unknown; 1 worker carries 1 100/s at most, without headroom",
+    ),
     "hold of a policy without an outlook": (
         decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
         f"Holding 10 workers: {RATES}, capacity unknown; 8 would be enough",
