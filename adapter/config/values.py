@@ -16,7 +16,7 @@ _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
-_PAGE = re.compile(r"/graph/?$")
+_PAGE = re.compile(r"/graph/?$|/(graph|query)/?\?g0\..*$")  # of Prometheus' pages; /query is also a usual prefix
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _TOPIC = r"[A-Za-z0-9._-]{1,249}"  # as Kafka allows
 _MEMORY = r"[1-9][0-9]*[kmgt]"
@@ -96,12 +96,13 @@ def _folder(text: str) -> str:
 
 
 def _prometheus_url(text: str) -> str:
+    if page := _PAGE.search(text):
+        given = f"{page[0].partition('?')[0]}, which is a page, got {value_text(text.partition('?')[0])}"
+        raise refusal(f"expected {_PAGE.sub('', text)} without {given}")
     if "?" in text or "#" in text:
         raise refusal("expected an address without ? and #, got one with them; put them under `parameters`")
     if _API.search(text):
         raise refusal(f"expected {_API.sub('', text)} without /api/v1, which the adapter adds, got {value_text(text)}")
-    if _PAGE.search(text):
-        raise refusal(f"expected {_PAGE.sub('', text)} without /graph, which is a page, got {value_text(text)}")
     return text
 
 

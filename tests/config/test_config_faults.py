@@ -186,6 +186,11 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             id="the address of a page",
         ),
         pytest.param(
+            source('kind: prometheus, url: "http://p:9090/query?g0.expr=up&g0.tab=1"'),
+            "sources.it.url: expected http://p:9090 without /query, which is a page, got 'http://p:9090/query'",
+            id="the address of a query's page",
+        ),
+        pytest.param(
             source('kind: prometheus, url: "http://p?dedup=true"'),
             "sources.it.url: expected an address without ? and #, got one with them; put them under `parameters`",
             id="a query string",
