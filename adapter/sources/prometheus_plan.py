@@ -15,7 +15,7 @@ LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refus
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
-_ZERO = re.compile(r"\bor\s+(on\s*\(\s*\)\s*)?vector\s*\(\s*0\s*\)")
+_ZERO = re.compile(r"\bor\s+((on|ignoring)\s*\([^()]*\)\s*)?\(?\s*vector\s*\(\s*0\s*\)", re.IGNORECASE)
 _RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
 _SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "region", "env", "service", "topic"}
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"

@@ -231,6 +231,11 @@ def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None
             id="a variable of Grafana",
         ),
         pytest.param(
+            {"signals": {"workers": "increase(a{$match}[${__range_s}s])"}, "match": {"app": "b"}},
+            "signals.workers: $__range_s is not $match, $by or $window; write $window for this variable",
+            id="another variable of Grafana",
+        ),
+        pytest.param(
             {"signals": {"workers": "a{$match}"}, "match": {"bad-label": "x"}},
             "match.bad-label: expected letters",
             id="a label that none can be",
@@ -312,6 +317,7 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
         ("processed_records", "sum(done_total{$match})", None),
         ("backlog_records", "sum(lag{$match}) or vector(0)", ZERO),
         ("backlog_records", "sum(lag{$match}) or on () vector( 0 )", ZERO),
+        ("backlog_records", "sum by (app) (lag{$match}) OR on (app) (vector(0))", ZERO),
         ("backlog_records", "sum(lag{$match} or other_lag{$match})", None),
         ("restarts", "sum(restarts{$match}) or vector(0)", None),
     ],

@@ -101,7 +101,7 @@ def template_faults(signals: Mapping[str, str]) -> list[str]:
 
 
 def _placeholder_fix(word: str) -> str:
-    is_of_grafana = word in ("__rate_interval", "__interval", "__range")
+    is_of_grafana = word.startswith("__")
     return "write $window for this variable of Grafana" if is_of_grafana else f"write $${word} for a dollar sign"
 
 
