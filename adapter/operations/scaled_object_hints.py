@@ -5,7 +5,8 @@ from typing import Any
 
 Item = Mapping[str, Any]
 
-_PAUSES = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")  # KEDA then deletes its HPA
+_PAUSED, _PAUSED_REPLICAS = "autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas"
+_FALSE = {"0", "f", "F", "false", "False", "FALSE"}  # of Go's ParseBool; KEDA takes any other text as true
 
 
 def scaled_object_hints(hpa: str, target: tuple[str, ...], scaled_objects: Iterable[Item]) -> Iterator[str]:
@@ -16,16 +17,21 @@ def scaled_object_hints(hpa: str, target: tuple[str, ...], scaled_objects: Itera
     namespace, _, name = hpa.partition("/")
     for item in scaled_objects:
         metadata, of_keda = _inner(item, "metadata"), _hpa_name(item)
-        is_paused = any(key in _inner(metadata, "annotations") for key in _PAUSES)
-        if _target(item, namespace) == target and name != of_keda and not is_paused:
+        if _target(item, namespace) == target and name != of_keda and not _is_paused(metadata):
             text = f"ScaledObject {metadata.get('name')} scales {target[0]} {target[2]} too"
             yield f"{text}: KEDA makes an HPA for it, and Kubernetes stops both HPAs; keep one of them"
 
 
+def _is_paused(metadata: Item) -> bool:
+    """Whether KEDA deletes its HPA."""
+    annotations = _inner(metadata, "annotations")
+    return _PAUSED_REPLICAS in annotations or str(annotations.get(_PAUSED, "false")) not in _FALSE
+
+
 def _target(item: Item, namespace: str) -> tuple[str, ...]:
     """As target. namespace: that of a ScaledObject that names none."""
-    target = _inner(item, "spec", "scaleTargetRef")
-    found = (target.get("kind", "Deployment"), _inner(item, "metadata").get("namespace", namespace), target.get("name"))
+    target, own = _inner(item, "spec", "scaleTargetRef"), _inner(item, "metadata").get("namespace")
+    found = (target.get("kind") or "Deployment", own or namespace, target.get("name"))
     return tuple(str(part) for part in found)
 
 

@@ -25,6 +25,15 @@ CASES = {
     "another target": (scaled_object({}, scaleTargetRef={"name": "carts"}), []),
     "another kind": (scaled_object({}, scaleTargetRef={"kind": "StatefulSet", "name": "orders-consumer"}), []),
     "paused": (scaled_object({"annotations": {"autoscaling.keda.sh/paused": "true"}}), []),
+    "no longer paused": (scaled_object({"annotations": {"autoscaling.keda.sh/paused": "false"}}), [WARNING]),
+    "paused in one direction": (
+        scaled_object({"annotations": {"autoscaling.keda.sh/paused-scale-in": "true"}}),
+        [WARNING],
+    ),
+    "empty fields": (
+        scaled_object({"namespace": ""}, scaleTargetRef={"kind": "", "name": "orders-consumer"}),
+        [WARNING],
+    ),
     "paused at a size": (scaled_object({"annotations": {"autoscaling.keda.sh/paused-replicas": "3"}}), []),
     "takes the HPA over": (scaled_object({}, advanced={"horizontalPodAutoscalerConfig": {"name": "orders"}}), []),
     "unreadable": ({"metadata": [], "spec": {"scaleTargetRef": "orders-consumer"}}, []),
