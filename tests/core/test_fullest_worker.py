@@ -184,6 +184,7 @@ def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_until_its_b
     assert {name: set(sizes[name][120:240]) for name in UNEVEN} == {name: {32} for name in UNEVEN}
     assert {name: sizes[name][-1] for name in UNEVEN} == {name: size for name, (_, size) in UNEVEN.items()}
     assert sentence(decided["uneven"][-1]).endswith("; 16 workers carry 240/s at most")
+    assert decided["even after two hours"][-1].too_small_workers is None
     # Another size may spread the keys a little worse: without an allowance for it, the target changes 16 times.
     assert sum(one != other for one, other in pairwise(sizes["less uneven"])) <= 6
 

@@ -349,6 +349,15 @@ SENTENCES = {
         ),
         f"Holding 12 workers: {RATES}; no backlog is expected within 15 min; 6 workers carry 900/s at most",
     ),
+    "hold at the maximum, while a larger even size carries too little": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | SAME | {"keep_behind_s": 0.0, "needed_workers": 20, "max_workers": 12},
+            too_small_workers=16,
+            too_small_capacity_records_per_s=900.0,
+        ),
+        f"Holding 12 workers: {RATES}; no backlog is expected within 15 min",
+    ),
     "hold because the next smaller even size leaves no headroom": (
         decision(
             Reason.HOLD,
