@@ -537,6 +537,17 @@ def test_a_scaled_object_is_named_as_not_checked() -> None:
     )
 
 
+def test_a_scaled_object_that_scales_the_target_of_an_hpa_of_the_adapter_is_named(tmp_path: Path) -> None:
+    target = hpa()["spec"]["scaleTargetRef"]
+    keda = {"kind": "ScaledObject", "metadata": {"name": "o", "namespace": "shop"}, "spec": {"scaleTargetRef": target}}
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, hpa(), keda)], KNOWN)
+    assert [line["event"] for line in logged] == [
+        f"{file}: HPA shop/orders: ScaledObject o scales {target['kind']} {target['name']} too: "
+        "KEDA makes an HPA for it, and Kubernetes stops both HPAs; keep one of them"
+    ]
+
+
 @pytest.mark.parametrize("name", ["utilization", "required_workers"])
 def test_a_metric_of_type_pods_with_the_name_of_an_own_metric_is_named(tmp_path: Path, name: str) -> None:
     pods = {"type": "Pods", "pods": {"metric": {"name": name}, "target": RATE}}
