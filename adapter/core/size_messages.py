@@ -129,7 +129,7 @@ def _other_size(d: "Decision") -> str:
 
 
 def _too_small(d: "Decision") -> str:
-    """The size that the mean load of the workers would allow, but which carries too little for all that is known."""
+    """The size that the mean load of the workers would allow; as far as is known, it carries too little."""
     if d.too_small_workers is None or d.reference_workers is None or d.too_small_workers >= d.reference_workers:
         return ""
     carry = "carries" if d.too_small_workers == 1 else "carry"

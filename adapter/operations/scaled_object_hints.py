@@ -6,7 +6,6 @@ from typing import Any
 Item = Mapping[str, Any]
 
 _PAUSED, _PAUSED_REPLICAS = "autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas"
-_FALSE = {"0", "f", "F", "false", "False", "FALSE"}  # of Go's ParseBool; KEDA takes any other text as true
 
 
 def scaled_object_hints(hpa: str, target: tuple[str, ...], scaled_objects: Iterable[Item]) -> Iterator[str]:
@@ -25,7 +24,7 @@ def scaled_object_hints(hpa: str, target: tuple[str, ...], scaled_objects: Itera
 def _is_paused(metadata: Item) -> bool:
     """Whether KEDA deletes its HPA."""
     annotations = _inner(metadata, "annotations")
-    return _PAUSED_REPLICAS in annotations or str(annotations.get(_PAUSED, "false")) not in _FALSE
+    return _PAUSED_REPLICAS in annotations or str(annotations.get(_PAUSED, "false")).lower() != "false"
 
 
 def _target(item: Item, namespace: str) -> tuple[str, ...]:

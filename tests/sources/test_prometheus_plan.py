@@ -297,7 +297,7 @@ def test_two_entries_that_read_one_signal_are_a_fault() -> None:
 
 
 UNSELECTIVE = "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
-ZERO = "is 0 while its series are missing, as if no records waited or arrived; remove `or vector(0)`"
+ZERO = "is 0 while its series are missing, although the number is then unknown; remove `or vector(0)`"
 NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
 
 
