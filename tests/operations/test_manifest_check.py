@@ -215,6 +215,11 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             id="metrics in autoscaling/v1",
         ),
         pytest.param(
+            [OF_CPU | {"spec": OF_CPU["spec"] | {"behavior": {}}}],
+            ["FILE: HPA shop/cpu: spec.behavior: is not a field of autoscaling/v1; write apiVersion: autoscaling/v2"],
+            id="behavior in autoscaling/v1",
+        ),
+        pytest.param(
             [hpa(minimum=20)],
             ["FILE: HPA shop/orders: expected minReplicas <= maxReplicas = 12, got 20"],
             id="bounds in the wrong order",
@@ -546,6 +551,14 @@ def test_a_scaled_object_that_scales_the_target_of_an_hpa_of_the_adapter_is_name
         f"{file}: HPA shop/orders: ScaledObject o scales {target['kind']} {target['name']} too: "
         "KEDA makes an HPA for it, and Kubernetes stops both HPAs; keep one of them"
     ]
+
+
+def test_an_hpa_without_a_metric_of_the_adapter_is_not_warned_of_a_scaled_object(tmp_path: Path) -> None:
+    target = OF_CPU["spec"]["scaleTargetRef"]
+    keda = {"kind": "ScaledObject", "metadata": {"name": "o", "namespace": "shop"}, "spec": {"scaleTargetRef": target}}
+    with capture_logs() as logged:
+        check([file_of(tmp_path, OF_CPU, keda)], KNOWN)
+    assert logged == []
 
 
 @pytest.mark.parametrize("name", ["utilization", "required_workers"])
