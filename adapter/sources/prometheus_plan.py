@@ -122,7 +122,7 @@ def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterat
     if is_rate and _COUNTER.search(template) and not _RATE.search(template):
         yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
     if signal != "restarts" and _ZERO.search(template):
-        yield "is 0 while its series are missing, although the number is then unknown; remove `or vector(0)`"
+        yield "may count missing series as 0, although their number is unknown; remove `or vector(0)`"
 
 
 def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:

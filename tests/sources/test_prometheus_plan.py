@@ -236,6 +236,11 @@ def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None
             id="another variable of Grafana",
         ),
         pytest.param(
+            {"signals": {"workers": 'a{job="$job"}'}, "match": {"app": "b"}},
+            "signals.workers: $job is not $match, $by or $window; write $match for the labels of a workload",
+            id="a variable of a dashboard",
+        ),
+        pytest.param(
             {"signals": {"workers": "a{$match}"}, "match": {"bad-label": "x"}},
             "match.bad-label: expected letters",
             id="a label that none can be",
@@ -297,7 +302,7 @@ def test_two_entries_that_read_one_signal_are_a_fault() -> None:
 
 
 UNSELECTIVE = "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
-ZERO = "is 0 while its series are missing, although the number is then unknown; remove `or vector(0)`"
+ZERO = "may count missing series as 0, although their number is unknown; remove `or vector(0)`"
 NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
 
 

@@ -101,8 +101,9 @@ def template_faults(signals: Mapping[str, str]) -> list[str]:
 
 
 def _placeholder_fix(word: str) -> str:
-    is_of_grafana = word.startswith("__")
-    return "write $window for this variable of Grafana" if is_of_grafana else f"write $${word} for a dollar sign"
+    if word.startswith("__"):
+        return "write $window for this variable of Grafana"
+    return f"write $match for the labels of a workload, or $${word} for a dollar sign"
 
 
 def fill(template: str, match: str, by: tuple[str, ...], window: str) -> str:
