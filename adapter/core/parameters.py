@@ -15,6 +15,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import ORDERED, UNTIL_MEASURED, Rules, contradiction
 from adapter.core.samples import Array, IntArray, first_known
+from adapter.core.scale_down_cost import wait_share
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
 _NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"))
@@ -25,6 +26,7 @@ _BY_POLICY = {
     name: np.array([policy.defaults.get(name, np.nan) for policy in POLICIES])
     for name in sorted({name for policy in POLICIES for name in policy.defaults})
 } | {name: np.full(len(POLICIES), value) for name, value in UNTIL_MEASURED.items()}
+_WAITS = ("down_window_s", "cooldown_down_s")  # that a cheap rescale shortens
 _PUBLISHED = np.array([policy.published for policy in POLICIES])
 _MEASURING = np.array([policy.waits_until_warm for policy in POLICIES])
 _COMPARED = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
@@ -147,7 +149,11 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
     An index that is no policy counts as the nearest one.
     """
     policy = np.clip(values["policy"], 0, len(POLICIES) - 1).astype(np.int64)
-    own = {name: first_known(values[name], default[policy]) for name, default in _BY_POLICY.items()}
+    waits = np.where(_MEASURING[policy], wait_share(values["rescale_worth_s"]), 1.0)
+    own = {
+        name: first_known(values[name], default[policy] * (waits if name in _WAITS else 1.0))
+        for name, default in _BY_POLICY.items()
+    }
     return {
         **own,
         "safety": np.where(_PUBLISHED[policy], values["safety"], 1.0),

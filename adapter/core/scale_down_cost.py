@@ -18,6 +18,7 @@ REVERSAL_WITHIN_S = 1800.0
 REVERSAL_WEIGHT = 2.0  # a scale-down that is reverted within that time counts this much more
 # The default of rescale_worth_s: it is the same for pauses of 30 to 72 s.
 _SHORT_PAUSES, _SHORT_WORTH_S, _LONG_PAUSES, _WORTH_RANGE_S = 6.0, 180.0, 2.5, (60.0, 300.0)
+_CHEAP_S = 60.0  # a rescale that is worth less is cheap
 # Removing a quarter of the workers takes four times as long to save the cost of a rescale.
 _SEEN_WORTHS, _LONGEST_SEEN_S = 4.0, 3600.0
 _LEAST_HEADROOM = 0.05  # at a target utilization near 1 the backlog would never end
@@ -74,6 +75,14 @@ def default_worth_s(rules: RuleColumns, workers: Array) -> Array:
     lateness_s = np.divide(late, second, out=np.zeros(len(workers)), where=second > 0)
     worth_s: Array = own + np.nan_to_num(lateness_s)
     return worth_s
+
+
+def wait_share(worth_s: Array) -> Array:
+    """The share of its default window and cooldown that `drain` waits for a scale-down: less where a rescale is cheap.
+
+    worth_s: the parameter rescale_worth_s. While it is unset, and with 0, the whole defaults count.
+    """
+    return np.where(worth_s > 0, np.minimum(worth_s / _CHEAP_S, 1.0), 1.0)
 
 
 def _late_after_rescale_s(rules: RuleColumns) -> Array:

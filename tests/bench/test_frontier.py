@@ -61,7 +61,7 @@ def test_the_table_says_at_which_value_a_policy_is_beaten() -> None:
     ]
     lines = table("consumer-group", found).splitlines()
 
-    assert lines[3] == "| `ds2` | 1.20 | 300 | 0.00 | 0 | rescale_worth_s=10, cooldown_down_s=60 |"
+    assert lines[3] == "| `ds2` | 1.20 | 300 | 0.00 | 0 | rescale_worth_s=1 |"
     assert lines[4].endswith("| no value |")
     assert lines[5].endswith("| 2 | late |")
 

@@ -137,6 +137,25 @@ def test_an_unset_parameter_has_the_default_of_the_policy(policy, parameter, val
         assert np.array_equal(getattr(found, parameter), column(value, value), equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("rules", "window_s", "cooldown_s"),
+    [
+        pytest.param({}, 3600, 600, id="what a rescale is worth follows from its pause"),
+        pytest.param({"rescale_worth_s": 60}, 3600, 600, id="a minute"),
+        pytest.param({"rescale_worth_s": 600}, 3600, 600, id="more never lengthens them"),
+        pytest.param({"rescale_worth_s": 6}, 360, 60, id="a tenth"),
+        pytest.param({"rescale_worth_s": 0}, 3600, 600, id="0: the whole window counts"),
+        pytest.param({"rescale_worth_s": 6, "down_window_s": 900}, 900, 60, id="a window that is set stays"),
+        pytest.param({"rescale_worth_s": 6, "cooldown_down_s": 90}, 360, 90, id="a cooldown that is set stays"),
+        pytest.param({"policy": "varga", "rescale_worth_s": 6}, 300, 120, id="a published policy keeps its text"),
+    ],
+)
+def test_a_cheap_rescale_shortens_the_waits_of_drain(rules, window_s, cooldown_s):
+    found = spread(RuleBook(by_workload=dict.fromkeys(NAMES, Rules(**{"policy": "drain"} | rules))))[0]
+    assert found.down_window_s.tolist() == [window_s] * 2
+    assert found.cooldown_down_s.tolist() == [cooldown_s] * 2
+
+
 def test_a_contradiction_drops_all_overrides_of_the_workload():
     book = RuleBook(by_workload=dict.fromkeys(NAMES, Rules(max_workers=100)))
     found, complaints = spread(book, min_workers=column(200, 3), quanta=column(2, 2))

@@ -144,6 +144,22 @@ def test_a_scale_down_also_pays_for_the_lateness_after_it_where_both_prices_are_
     assert (down.required_workers, round((down.at_s - 2 * worth_s) / 120)) == (10, 0)
 
 
+@pytest.mark.parametrize(
+    ("worth_s", "after_s"),
+    [
+        pytest.param(1, 60, id="nothing: two ticks, a first step by the mean of both loads"),
+        pytest.param(10, 90, id="little"),
+        pytest.param(30, 240, id="half a minute"),
+        pytest.param(60, 480, id="a minute"),
+    ],
+)
+def test_the_cheaper_a_rescale_is_the_sooner_a_scale_down_follows_a_fall(worth_s, after_s):
+    rules = book(policy="drain", worker_capacity_records_per_s=100.0, rescale_worth_s=worth_s)
+    decided = closed(Fluid(lambda at_s: 1600.0 if at_s < 1800 else 700.0, workers=20), 2400, rules)
+    assert next(each.at_s for each in decided if each.reason is Reason.DOWN) == 1800 + after_s
+    assert decided[-1].required_workers == 9
+
+
 # --- laws
 
 sizes = st.one_of(st.just(nan), st.integers(0, 40).map(float))
