@@ -7,10 +7,12 @@ from math import inf
 from adapter.core.formatting import workers
 from adapter.core.metrics import METRICS, PADDED
 from adapter.core.rules import Rules
-from adapter.operations.hpa_manifest import Hpa
+from adapter.operations.hpa_manifest import Hpa, number_of
 from adapter.sources.annotations import PAUSE_UNTIL, RULES_UNTIL, HpaAnnotations
 from adapter.sources.autoscalers import Autoscaler, Json, own_metrics
 from adapter.sources.metric_targets import target_hints
+
+_COUNTED = {"records": "record", "records/s": "record/s"}
 
 
 def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], rules: Rules | None) -> Iterator[str]:
@@ -21,6 +23,8 @@ def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], ru
     """
     yield from _ended(own.annotations)
     yield from target_hints(own_metrics(whole))
+    for source in own_metrics(whole):
+        yield from _target_values(source["metric"]["name"], source["target"])
     for name in (name for name in hpa.pods_metrics if name in METRICS):
         text = f"{name} is of type Pods, which the adapter does not serve"
         yield f"{text}; make it External or Object, unless another adapter serves it"
@@ -39,6 +43,17 @@ def _ended(annotations: HpaAnnotations) -> Iterator[str]:
     if annotations.rules_until_s <= now_s:
         text = "so the policy and rules in annotations have no effect; remove them, or set a later end"
         yield f"annotation {RULES_UNTIL} is in the past, {text}"
+
+
+def _target_values(name: str, target: Json) -> Iterator[str]:
+    """Report a percentage of a share, and the value of a size that is the target of a count or a rate."""
+    if name == "utilization" and (share := number_of(target.get("value", "1"))) > 1:
+        fix = f"; write {share * 10:.0f}m for {share:.0f} %" if share % 1 == 0 and share <= 100 else ""
+        yield f'utilization is at most 1, so with Value "{target["value"]}" the HPA only removes replicas{fix}'
+    unit = METRICS[name].unit
+    if unit in _COUNTED and METRICS[name].target and number_of(target.get("averageValue", "0")) == 1:
+        text = f'with AverageValue "1" the HPA wants a replica for each {_COUNTED[unit]} of {name}'
+        yield f"{text}; write what a replica may have"
 
 
 def _unknown_metrics(hpa: Hpa, namespace: str, configured: Container[str]) -> Iterator[str]:

@@ -23,10 +23,11 @@ def canonical(quantity: object) -> object:
     if isinstance(quantity, bool) or not isinstance(quantity, str | int | float):
         return quantity
     text = str(quantity)
-    return "1" if _number(text) == 1 else text
+    return "1" if number_of(text) == 1 else text
 
 
-def _number(quantity: str) -> Decimal:
+def number_of(quantity: str) -> Decimal:
+    """The number of a quantity. Raises ValueError for another text."""
     if not _QUANTITY.fullmatch(quantity):
         fix = number_hint(quantity, "_ratio", bool)
         raise refusal(f"expected a quantity such as 1, 500m or 0.1, got {value_text(quantity)}{fix}")
@@ -35,13 +36,13 @@ def _number(quantity: str) -> Decimal:
 
 
 def _not_negative(quantity: str) -> str:
-    if _number(quantity) < 0:
+    if number_of(quantity) < 0:
         raise refusal(f"expected at least 0, got {value_text(quantity)}")
     return quantity
 
 
 def _positive(quantity: str) -> str:
-    if _number(quantity) <= 0:
+    if number_of(quantity) <= 0:
         raise refusal(f"expected more than 0, got {value_text(quantity)}")
     return quantity
 

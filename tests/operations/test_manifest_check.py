@@ -601,6 +601,41 @@ def test_an_unusual_target_is_named_with_its_effect(tmp_path: Path, name: str, k
     assert [line["event"] for line in logged] == [f"{file}: HPA shop/orders: {hint}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "hint"),
+    [
+        (
+            "utilization",
+            "Value",
+            "70",
+            'utilization is at most 1, so with Value "70" the HPA only removes replicas; write 700m for 70 %',
+        ),
+        (
+            "utilization",
+            "Value",
+            "1500m",
+            'utilization is at most 1, so with Value "1500m" the HPA only removes replicas',
+        ),
+        ("utilization", "Value", "1", None),
+        (
+            "backlog",
+            "AverageValue",
+            "1",
+            'with AverageValue "1" the HPA wants a replica for each record of backlog; write what a replica may have',
+        ),
+        ("backlog", "AverageValue", "10k", None),
+        ("segments", "AverageValue", "1", None),
+    ],
+)
+def test_an_unusual_value_of_a_target_is_named(
+    tmp_path: Path, name: str, kind: str, value: str, hint: str | None
+) -> None:
+    target = {"type": kind, kind[0].lower() + kind[1:]: value}
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, hpa(metric={"name": name}, target=target))], KNOWN)
+    assert [line["event"] for line in logged] == ([f"{file}: HPA shop/orders: {hint}"] if hint else [])
+
+
 def test_a_metric_of_another_object_is_of_another_adapter(tmp_path: Path) -> None:
     assert check([file_of(tmp_path, with_metrics(OF_INGRESS))], KNOWN).startswith(
         "1 HPA without a fault for 1 workload"
