@@ -31,7 +31,7 @@ from adapter.serving.snapshots.snapshot import Snapshot
 from adapter.serving.snapshots.store import SnapshotStore
 from adapter.serving.telemetry import Telemetry, build_info, certificate_gauges, server_gauges
 from adapter.serving.ui.view import Changes
-from adapter.sources import kafka, needs, precedence, prometheus_plan
+from adapter.sources import kafka, needs, precedence, prometheus_plan, query_hints
 from adapter.stop_signals import stop_event, wait_for_stop
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ CHECKS = (prometheus_plan.check, kafka.check, needs.check)
 HINTS_ON_HISTORY = (
     needs.hints,
     kafka.hints,
-    prometheus_plan.hints,
+    query_hints.hints,
     unused_parameters,
     unused_matches,
     long_targets,

@@ -14,14 +14,14 @@ from adapter.sources.precedence import sources_of
 LONGEST_MATCH = 32_000  # characters of label values in one query; proxies refuse large bodies
 
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
-_ZERO = re.compile(r"\bor\s+((on|ignoring)\s*\([^()]*\)\s*)?\(?\s*vector\s*\(\s*0\s*\)", re.IGNORECASE)
-_RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
-_SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "region", "env", "service", "topic"}
 _EXPECTED_LABEL = "expected letters, digits and '_', not beginning with a digit"
 # Each value is as long as its placeholder, so that the position of a fault is its position in the user's text.
 _SAME_LENGTH = ('a="bc"', ("abc",), "100000s")
-_NOT_REPORTED = re.compile("[^a-zA-Z0-9:_]")  # Flink's PrometheusReporter writes _ for each of these
+_VECTORS = {  # another result of a query -> how to get a vector
+    "scalar": "write vector(...) around it",
+    "string": "write it without quotes",
+    "matrix": "write a function around it, such as rate(...)",
+}
 _NO_PRESET = presets.Preset(name="", description="", workload_label="")  # for an entry without a preset
 
 
@@ -98,49 +98,13 @@ def check(config: Config) -> list[str]:
     faults = []
     for name, source in config.sources.items():
         if isinstance(source, PrometheusSource):
-            for path, reads in _configured_reads(config, name):
+            for path, reads in configured_reads(config, name):
                 faults += [f"{path}.{fault}" for fault in _faults(reads, source.query_language == "promql")]
     return faults or _duplicates(config)  # a faulty preset hides which signals an entry reads
 
 
-def hints(config: Config) -> list[str]:
-    """Queries and matches that probably return something else; each sentence begins with its path."""
-    found = [(path, reads) for name in config.sources for path, reads in _configured_reads(config, name)]
-    of_queries = [
-        f"{path}.signals.{signal}: {text}"
-        for path, reads in found
-        for signal, template in reads.signals.items()
-        for text in _query_hints(signal, template, reads.match)
-    ]
-    return [*of_queries, *(f"{path}.{text}" for path, reads in found for text in _match_hints(reads))]
-
-
-def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterator[str]:
-    if match and not presets.count_placeholder(template, "match"):
-        yield "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
-    is_rate = signal.endswith(("_per_s", "_ratio"))
-    if is_rate and _COUNTER.search(template) and not _RATE.search(template):
-        yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
-    if signal != "restarts" and _ZERO.search(template):
-        yield "may count missing series as 0, although their number is unknown; remove `or vector(0)`"
-
-
-def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:
-    preset, is_fleet = _preset(reads), isinstance(reads, Fleet)
-    for label in (label for label, value in reads.match.items() if "*" in value):
-        fix = "write the whole value" if is_fleet else "write the whole value, or use a fleet for many workloads"
-        yield f"{path_text(('match', label))}: names one value, because * is no wildcard here; {fix}"
-    job = reads.match.get("job_name", "")
-    if preset.workload_label == "job_name" and "*" not in job and (reported := _NOT_REPORTED.sub("_", job)) != job:
-        unless = "unless metrics.reporter.prom.filterLabelValueCharacters is false"
-        yield f"match.job_name: Flink's PrometheusReporter writes {job} as {reported}; write {reported}, {unless}"
-    needs_label = preset.name and not is_fleet and not preset.match_label
-    if needs_label and reads.match.keys() <= _SHARED_LABELS:
-        text = f"has no {preset.workload_label}, with which the preset {preset.name} names each workload"
-        yield f"match: {text}; add it unless this is the only workload that matches"
-
-
-def _configured_reads(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
+def configured_reads(config: Config, name: str) -> Iterator[tuple[str, PrometheusReading | Fleet]]:
+    """The entries and fleets that read a source, each with its path."""
     for i, workload in enumerate(config.workloads):
         for j, reading in enumerate(workload.read):
             if isinstance(reading, PrometheusReading) and reading.source == name:
@@ -155,7 +119,7 @@ def _reads(config: Config, name: str) -> Iterator[_QueryRead]:
         for j, reading in enumerate(workload.read):
             path = f"workloads[{i}].read[{j}]"
             if isinstance(reading, PrometheusReading) and reading.source == name:
-                preset = _preset(reading)
+                preset = preset_of(reading)
                 signals = {**preset.signals, **reading.signals}
                 yield _QueryRead(path, workload.id, reading.match, preset, signals, reading.signals)
             elif isinstance(reading, PravegaReading) and name in sources_of(config, reading):
@@ -186,15 +150,19 @@ def namespace_of(fleet: Fleet) -> str | None:
 
 
 def _namespace_label(fleet: Fleet) -> str | None:
-    return fleet.namespace_label or _preset(fleet).namespace_label
+    return fleet.namespace_label or preset_of(fleet).namespace_label
 
 
-def _preset(reads: PrometheusReading | Fleet) -> presets.Preset:
+def preset_of(reads: PrometheusReading | Fleet) -> presets.Preset:
+    """The preset of an entry or a fleet, one without signals where it names none.
+
+    Raises ConfigError for an unknown preset.
+    """
     return presets.load(reads.preset) if reads.preset else _NO_PRESET
 
 
 def _of_fleet(index: int, fleet: Fleet, window: str) -> Iterator[Query]:
-    preset, namespace_label = _preset(fleet), _namespace_label(fleet)
+    preset, namespace_label = preset_of(fleet), _namespace_label(fleet)
     workload_label = fleet.workload_label or preset.workload_label
     owners = DiscoveredWorkloads(index, workload_label, namespace_label, fleet.namespace)
     match = ",".join(promql.equal(label, value) for label, value in fleet.match.items())
@@ -246,7 +214,7 @@ def _distinct(labels: tuple[str | None, ...]) -> tuple[str, ...]:
 def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
     preset = _NO_PRESET
     try:
-        preset = _preset(reads)
+        preset = preset_of(reads)
     except ConfigError as error:
         yield from (f"preset: {fault}" for fault in error.faults)
     yield from _match_faults(reads, preset)
@@ -254,15 +222,21 @@ def _faults(reads: PrometheusReading | Fleet, is_promql: bool) -> Iterator[str]:
     for signal, template in reads.signals.items():
         own = presets.template_faults({signal: template})
         yield from own
-        if own or not is_promql:
-            continue
-        if fault := promql.fault(presets.fill(template, *_SAME_LENGTH), template.strip()):
-            fix = "; add a range, such as METRIC{$match}[$window]" if "expected type matrix" in fault else ""
-            yield f"signals.{signal}: is not valid PromQL, {fault}{fix}"
-        elif _LABEL.fullmatch(fleet_label) and promql.drops(
-            presets.fill(template, "", (fleet_label,), "60s"), fleet_label
-        ):
-            yield f"signals.{signal}: its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
+        if is_promql and not own and (fault := _query_fault(template, fleet_label)):
+            yield f"signals.{signal}: {fault}"
+
+
+def _query_fault(template: str, fleet_label: str) -> str | None:
+    """Why a query of a workload, or of a fleet with a label that names its workloads, cannot be used."""
+    query = presets.fill(template, *_SAME_LENGTH)
+    if fault := promql.fault(query, template.strip()):
+        fix = "; add a range, such as METRIC{$match}[$window]" if "expected type matrix" in fault else ""
+        return f"is not valid PromQL, {fault}{fix}"
+    if (kind := promql.result_kind(query)) in _VECTORS:
+        return f"expected a query whose result is a vector, got one whose result is a {kind}; {_VECTORS[kind]}"
+    if _LABEL.fullmatch(fleet_label) and promql.drops(presets.fill(template, "", (fleet_label,), "60s"), fleet_label):
+        return f"its result lacks the workload label {fleet_label!r}; aggregate by ($by)"
+    return None
 
 
 def _match_faults(reads: PrometheusReading | Fleet, preset: presets.Preset) -> Iterator[str]:

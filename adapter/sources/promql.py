@@ -13,6 +13,12 @@ _OPEN, _CLOSED, _QUOTES = "([{", ")]}", "\"'`"
 _SELECTIONS = ("topk", "bottomk", "limitk", "limit_ratio")  # of series, with their labels
 _VAGUE = "invalid promql query"  # a message of the parser without position and cause
 _SYNTAX = (_VAGUE, "unexpected", "unclosed", "unterminated", "no expression", "bad number")
+_KINDS = {
+    "NumberLiteral": "scalar",
+    "StringLiteral": "string",
+    "MatrixSelector": "matrix",
+    "SubqueryExpr": "matrix",
+}
 # Texts that can continue a prefix of a valid query, before and after its open brackets are closed.
 _NEXT = ("", " a", "(a)", "(x)(a)", ' "a"', '="a"', ' x="a"', " 1m")
 _AFTER = ("", " (a)", " a")
@@ -46,6 +52,22 @@ def fault(query: str, template: str = "") -> str | None:
         return f"at its end: {'an operand or a bracket is missing' if cause == _VAGUE else cause}"
     named = "unexpected text" if cause == _VAGUE else cause
     return f"at character {place + 1}, {_shorten(rest)!r}: {named}"
+
+
+def result_kind(query: str) -> str:
+    """What a valid query returns: vector, scalar, string or matrix."""
+    return _kind(promql_parser.parse(query))
+
+
+def _kind(expression: object) -> str:
+    match expression:
+        case promql_parser.ParenExpr() | promql_parser.UnaryExpr():
+            return _kind(expression.expr)
+        case promql_parser.BinaryExpr():
+            return "vector" if "vector" in (_kind(expression.lhs), _kind(expression.rhs)) else "scalar"
+        case promql_parser.Call():
+            return "scalar" if expression.func.return_type == promql_parser.ValueType.Scalar else "vector"
+    return _KINDS.get(type(expression).__name__, "vector")
 
 
 def drops(query: str, label: str) -> bool:

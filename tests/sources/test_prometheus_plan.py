@@ -20,7 +20,6 @@ from adapter.sources.prometheus_plan import (
     ConfiguredWorkloads,
     DiscoveredWorkloads,
     check,
-    hints,
     queries,
 )
 
@@ -301,80 +300,6 @@ def test_two_entries_that_read_one_signal_are_a_fault() -> None:
     ]
 
 
-UNSELECTIVE = "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
-ZERO = "may count missing series as 0, although their number is unknown; remove `or vector(0)`"
-NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
-
-
-@pytest.mark.parametrize(
-    ("signal", "query", "hint"),
-    [
-        ("backlog_records", "sum(lag{$match})", None),
-        ("backlog_records", "sum(lag)", UNSELECTIVE),
-        ("throughput_records_per_s", "sum(done_total{$match})", NO_RATE),
-        ("throughput_records_per_s", "sum(rate(done_total{$match}[$window]))", None),
-        ("throughput_records_per_s", "sum(increase (done_total{$match}[1m])) / 60", None),
-        ("throughput_records_per_s", "sum(done_per_second{$match})", None),
-        ("throughput_records_per_s", "job:done_total:rate5m{$match}", None),
-        ("throughput_records_per_s", 'per_second{$match, of="done_total"}', None),
-        ("throughput_records_per_s", "(done_total{$match} - done_total{$match} offset 1m) / 60", None),
-        ("cpu_ratio", "sum(cpu_seconds_total{$match})", NO_RATE),
-        ("processed_records", "sum(done_total{$match})", None),
-        ("backlog_records", "sum(lag{$match}) or vector(0)", ZERO),
-        ("backlog_records", "sum(lag{$match}) or on () vector( 0 )", ZERO),
-        ("backlog_records", "sum by (app) (lag{$match}) OR on (app) (vector(0))", ZERO),
-        ("backlog_records", "sum(lag{$match} or other_lag{$match})", None),
-        ("restarts", "sum(restarts{$match}) or vector(0)", None),
-    ],
-)
-def test_a_query_that_probably_returns_something_else_has_a_hint(signal: str, query: str, hint: str | None) -> None:
-    own = Workload(name="a", read=(reading(match={"app": "a"}, signals={signal: query}),))
-    assert hints(config(own)) == ([f"workloads[0].read[0].signals.{signal}: {hint}"] if hint else [])
-
-
-WILDCARD = "names one value, because * is no wildcard here; write the whole value"
-UNNAMED = "has no job_name, with which the preset flink names each workload; add it unless this is the only workload"
-
-
-@pytest.mark.parametrize(
-    ("preset", "match", "hint"),
-    [
-        pytest.param("flink", {"job_name": "fraud"}, None, id="the label of the workload"),
-        pytest.param("flink", {"job": "fraud"}, f"match: {UNNAMED} that matches", id="the label of the scrape job"),
-        pytest.param("flink", {"namespace": "shop", "app": "fraud"}, None, id="a label of the deployment"),
-        pytest.param(
-            "flink",
-            {"job_name": "fraud-*"},
-            f"match.job_name: {WILDCARD}, or use a fleet for many workloads",
-            id="a pattern",
-        ),
-        pytest.param("spark", {"app": "invoices"}, None, id="a label that users add to the series"),
-        pytest.param("flink", {"job_name": "fraud_eu:v2"}, None, id="a name as Flink's reporter writes it"),
-        pytest.param(
-            "flink",
-            {"job_name": "fraud-eu v2"},
-            "match.job_name: Flink's PrometheusReporter writes fraud-eu v2 as fraud_eu_v2; write fraud_eu_v2, "
-            "unless metrics.reporter.prom.filterLabelValueCharacters is false",
-            id="a name that Flink's reporter changes",
-        ),
-    ],
-)
-def test_a_match_that_probably_selects_something_else_has_a_hint(
-    preset: str, match: dict[str, str], hint: str | None
-) -> None:
-    own = Workload(name="a", read=(reading(preset=preset, match=match),))
-    assert hints(config(own)) == ([f"workloads[0].read[0].{hint}"] if hint else [])
-
-
-def test_a_fleet_that_matches_a_pattern_has_a_hint_and_needs_no_workload_label() -> None:
-    fleet = Fleet(name="f", source="main", preset="flink", match={"cluster": "eu-*"})
-    assert hints(config(fleets=(fleet,))) == [f"fleets[0].match.cluster: {WILDCARD}"]
-
-
-def test_a_query_of_a_workload_without_match_needs_no_match() -> None:
-    assert hints(config(Workload(name="a", read=(reading(signals={"backlog_records": "lag"}),)))) == []
-
-
 def test_all_faults_are_reported_together() -> None:
     wrong = Workload(name="b", read=(reading(preset="x"), reading(signals={"y": "("})))
     faults = check(config(wrong, fleets=(Fleet(name="f", source="main", preset="y"),)))
@@ -420,3 +345,25 @@ def test_streams_are_identified_by_scope_and_stream_s2_04() -> None:
         ("scope", "stream"),
         {("shop", "orders"): ("default/orders",), ("shop", "returns"): ("default/returns",)},
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "fix"),
+    [
+        ("12", "scalar", "write vector(...) around it"),
+        ("-(2 * time())", "scalar", "write vector(...) around it"),
+        ('"12"', "string", "write it without quotes"),
+        ("lag{$match}[1m]", "matrix", "write a function around it, such as rate(...)"),
+        ("lag{$match}[5m:1m]", "matrix", "write a function around it, such as rate(...)"),
+    ],
+)
+def test_a_query_without_a_vector_as_its_result_is_a_fault(query: str, kind: str, fix: str) -> None:
+    own = Workload(name="a", read=(reading(match={"app": "a"}, signals={"partitions": query}),))
+    fault = f"expected a query whose result is a vector, got one whose result is a {kind}; {fix}"
+    assert check(config(own)) == [f"workloads[0].read[0].signals.partitions: {fault}"]
+
+
+@pytest.mark.parametrize("query", ["vector(12)", "-lag{$match}", "lag{$match} * 2", "(max_over_time(lag{$match}[1m]))"])
+def test_a_query_with_a_vector_as_its_result_is_valid(query: str) -> None:
+    own = Workload(name="a", read=(reading(match={"app": "a"}, signals={"partitions": query}),))
+    assert check(config(own)) == []
