@@ -55,10 +55,18 @@ def unmounted_files(values: Mapping[str, Any], config: Config) -> list[str]:
     mounted = [str(folder) for folder in _mounted_folders(values)]
     found = (each for name, source in config.sources.items() for each in _files(("sources", name), source.model_dump()))
     return [
-        Fault(path, f"the chart mounts nothing at {file}; {_mount(_in_pod(file), mounted)}").sentence()
+        Fault(path, _absence(file, mounted)).sentence()
         for path, file in found
         if not any(_in_pod(file).is_relative_to(folder) for folder in (*_WITH_FILES, *mounted))
     ]
+
+
+def _absence(file: str, mounted: list[str]) -> str:
+    """That the pod has no such file. A relative path is not shown: it may be a secret in the place of its file."""
+    if not file.startswith("/"):
+        folder = "a folder of pipeline.secretMounts, such as /run/secrets/NAME/token"
+        return f"is no absolute path; write that of a file in {folder}"
+    return f"the chart mounts nothing at {file}; {_mount(_in_pod(file), mounted)}"
 
 
 def _mount(file: PurePosixPath, mounted: list[str]) -> str:
@@ -78,11 +86,11 @@ def _mounted_folders(values: Mapping[str, Any]) -> Iterator[PurePosixPath]:
 
 
 def _files(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    """The absolute paths of files in settings, each with the path of its setting."""
+    """The paths of files in settings, each with the path of its setting."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from _files((*path, name), value)
-        elif isinstance(value, str) and value.startswith("/") and _FILE.fullmatch(name):
+        elif isinstance(value, str) and _FILE.fullmatch(name) and (value.startswith("/") or "." not in name):
             yield (*path, name), value
 
 

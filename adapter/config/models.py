@@ -14,6 +14,7 @@ from adapter.config.sources import AnyReading, AnySource, IsolationLevel
 from adapter.config.values import (
     DAYS,
     Day,
+    File,
     Folder,
     Instant,
     Labels,
@@ -190,9 +191,9 @@ class Pipeline(Model):
     port: int = Field(
         default=_PIPELINE_PORT, ge=0, le=65535, description="Port of snapshots and metrics; 0 selects a free port."
     )
-    cert_file: Text | None = Field(default=None, description="PEM file of its certificate; plain HTTP without one.")
-    key_file: Text | None = Field(default=None, description="PEM file of the certificate's key.")
-    token_file: Text | None = Field(default=None, description="File of the bearer token that clients must send.")
+    cert_file: File | None = Field(default=None, description="PEM file of its certificate; plain HTTP without one.")
+    key_file: File | None = Field(default=None, description="PEM file of the certificate's key.")
+    token_file: File | None = Field(default=None, description="File of the bearer token that clients must send.")
 
     @classmethod
     def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
@@ -210,15 +211,15 @@ class Serving(Model):
     port: int = Field(
         default=_SERVING_PORT, ge=0, le=65535, description="Port of the metrics API; 0 selects a free port."
     )
-    cert_file: Text | None = Field(default=None, description="PEM file of its certificate, re-read on change.")
-    key_file: Text | None = Field(default=None, description="PEM file of the certificate's key.")
+    cert_file: File | None = Field(default=None, description="PEM file of its certificate, re-read on change.")
+    key_file: File | None = Field(default=None, description="PEM file of the certificate's key.")
     metrics_port: int | None = Field(default=None, ge=0, le=65535, description="Port of metrics and probes.")
-    kubeconfig: Text | None = Field(
+    kubeconfig: File | None = Field(
         default=None, description="Path of a kubeconfig; the pod's service account by default."
     )
     snapshot_url: Url | None = Field(default=None, description="Address of the pipeline's snapshot; none in `run`.")
-    snapshot_ca_file: Text | None = Field(default=None, description="PEM file of the CA of the pipeline's certificate.")
-    snapshot_token_file: Text | None = Field(default=None, description="File of the bearer token for the pipeline.")
+    snapshot_ca_file: File | None = Field(default=None, description="PEM file of the CA of the pipeline's certificate.")
+    snapshot_token_file: File | None = Field(default=None, description="File of the bearer token for the pipeline.")
     service: Service | None = Field(
         default=None, description="Its Service as namespace/name, to detect that another one owns the API."
     )

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from adapter.config.faults import Fault
 from adapter.config.model import LISTED, Model, has, pair
-from adapter.config.values import Brokers, Headers, KafkaProperties, PrometheusUrl, Text, Topic, Url
+from adapter.config.values import Brokers, File, Headers, KafkaProperties, PrometheusUrl, Text, Topic, Url
 
 Deadline = Annotated[
     float,
@@ -18,9 +18,9 @@ Deadline = Annotated[
 class Tls(Model):
     """TLS of a client."""
 
-    ca_file: Text | None = Field(default=None, description="PEM file of the trusted CAs; the system's CAs by default.")
-    cert_file: Text | None = Field(default=None, description="PEM file of the client certificate; none by default.")
-    key_file: Text | None = Field(default=None, description="PEM file of the client certificate's key.")
+    ca_file: File | None = Field(default=None, description="PEM file of the trusted CAs; the system's CAs by default.")
+    cert_file: File | None = Field(default=None, description="PEM file of the client certificate; none by default.")
+    key_file: File | None = Field(default=None, description="PEM file of the client certificate's key.")
 
     @classmethod
     def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
@@ -40,7 +40,7 @@ class Basic(Model):
     """HTTP basic authentication."""
 
     username: Text = Field(description="User name.")
-    password_file: Text = Field(description="File with the password and nothing else.")
+    password_file: File = Field(description="File with the password and nothing else.")
 
 
 class PrometheusSource(Model):
@@ -48,7 +48,7 @@ class PrometheusSource(Model):
 
     kind: Literal["prometheus"] = Field(description="Kind of the system.")
     url: PrometheusUrl = Field(description="Address of the server, without /api/v1.")
-    bearer_token_file: Text | None = Field(default=None, description="File of the bearer token; excludes basic.")
+    bearer_token_file: File | None = Field(default=None, description="File of the bearer token; excludes basic.")
     basic: Basic | None = Field(default=None, description="User and password file; excludes bearer_token_file.")
     tls: Tls = Field(default=Tls(), description="Certificates; the system's CAs by default.")
     query_language: Literal["promql", "metricsql"] = Field(
@@ -80,7 +80,7 @@ class KafkaSource(Model):
     properties: KafkaProperties = Field(
         default={}, description="Settings of librdkafka as text, such as security.protocol; no secrets."
     )
-    properties_file: Text | None = Field(default=None, description="File with lines name=value, for secret settings.")
+    properties_file: File | None = Field(default=None, description="File with lines name=value, for secret settings.")
     offset_reset: Literal["latest", "earliest"] = Field(
         default="latest",
         description="auto.offset.reset of the groups: where they start to read a partition without a committed offset.",
@@ -107,7 +107,7 @@ class KubernetesSource(Model):
     """The HPAs that use the adapter's metrics, and their scale targets."""
 
     kind: Literal["kubernetes"] = Field(description="Kind of the system.")
-    kubeconfig: Text | None = Field(
+    kubeconfig: File | None = Field(
         default=None, description="Path of a kubeconfig; the pod's service account by default."
     )
     context: Text | None = Field(default=None, description="Context of the kubeconfig; its current context by default.")
@@ -118,7 +118,7 @@ class TraceSource(Model):
     """A recorded or simulated fleet."""
 
     kind: Literal["trace"] = Field(description="Kind of the system.")
-    file: Text | None = Field(default=None, description="File of the trace; excludes url.")
+    file: File | None = Field(default=None, description="File of the trace; excludes url.")
     url: Url | None = Field(default=None, description="Address that serves the trace; excludes file.")
     deadline_s: Deadline = 5.0
 

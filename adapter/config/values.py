@@ -17,6 +17,7 @@ _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _SERVICE = rf"{_DNS_LABEL}/{_DNS_LABEL}"
 _API = re.compile(r"/api/v1(/query(_range)?)?/?$")
 _PAGE = re.compile(r"/graph/?$|/(graph|query)/?\?g0\..*$")  # of Prometheus' pages; /query is also a usual prefix
+_VARIABLE = re.compile(r"^~/|\$[{A-Z_]")
 _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # a token of RFC 9110
 _TOPIC = r"[A-Za-z0-9._-]{1,249}"  # as Kafka allows
 _MEMORY = r"[1-9][0-9]*[kmgt]"
@@ -92,6 +93,16 @@ def _folder(text: str) -> str:
         fix = f"; write {path}" if (path := text.removeprefix("file://")).startswith("/") else ""
         given = f"got {_shown_address(text)}{fix}"
         raise refusal(f"expected a directory on a volume, such as /var/lib/backlog-adapter, {given}")
+    return text
+
+
+def _file(text: str) -> str:
+    """Do not show the value: it may be a secret in the place of its file."""
+    if "\n" in text or "-----BEGIN" in text:
+        fix = "mount a Secret with it, and write the path of its file"
+        raise refusal(f"expected the path of a file, got its content, which does not belong here; {fix}")
+    if _VARIABLE.search(text):
+        raise refusal("expected the path of a file; ~ and variables of the environment are not replaced in this file")
     return text
 
 
@@ -217,6 +228,7 @@ def _topic(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
+File = Annotated[Text, AfterValidator(_file)]
 Folder = Annotated[Text, AfterValidator(_folder)]
 Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_LABEL_VALUE}$"})]
 Namespace = Annotated[str, AfterValidator(_namespace), Field(json_schema_extra={"pattern": f"^{_DNS_LABEL}$"})]

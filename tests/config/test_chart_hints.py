@@ -39,6 +39,12 @@ def test_each_file_of_a_source_has_to_be_in_a_mounted_folder(source: str, settin
     assert unmounted(source, extraVolumeMounts=[{"name": "a", "mountPath": "/run/secrets"}]) == []
 
 
+def test_a_relative_path_is_no_file_of_the_pod_and_is_not_shown() -> None:
+    config = parse(f"sources: {{main: {{{PROMETHEUS}, bearer_token_file: s3cret}}}}\npipeline: {{checkpoint: /c}}", "v")
+    fix = "write that of a file in a folder of pipeline.secretMounts, such as /run/secrets/NAME/token"
+    assert unmounted_files({}, config) == [f"sources.main.bearer_token_file: is no absolute path; {fix}"]
+
+
 @pytest.mark.parametrize(
     "source",
     [

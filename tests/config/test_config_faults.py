@@ -171,6 +171,19 @@ def test_a_file_that_is_not_utf_8_is_reported_with_its_name(tmp_path: Path):
             )
         ),
         pytest.param(
+            source('kind: prometheus, url: "https://p", tls: {ca_file: "-----BEGIN CERTIFICATE-----"}'),
+            "sources.it.tls.ca_file: expected the path of a file, got its content, which does not belong here; mount",
+            id="a certificate for its file",
+        ),
+        *(
+            pytest.param(
+                source(f'kind: prometheus, url: "https://p", bearer_token_file: "{file}"'),
+                "sources.it.bearer_token_file: expected the path of a file; ~ and variables of the environment are not",
+                id=file,
+            )
+            for file in ("${TOKEN_FILE}", "~/token")
+        ),
+        pytest.param(
             source('kind: prometheus, url: "http://p/base/api/v1/"'),
             "sources.it.url: expected http://p/base without /api/v1, which the adapter adds, got 'http://p/base/api/v1/'",
             id="the path of the API",
