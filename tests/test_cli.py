@@ -222,6 +222,8 @@ def test_check_warns_of_a_setting_that_the_chart_overwrites(tmp_path: Path, caps
     ("line", "fault"),
     [
         ("sourcs: {}", "sourcs: is not a value of the chart; did you mean config.sources?"),
+        ("imagePullSecrets: []", "imagePullSecrets: is not a value of the chart; set images.pullSecrets"),
+        ("affinity: {}", "affinity: is not a value of the chart; set serve.affinity and pipeline.affinity"),
         ("confg: {}", "confg: is not a value of the chart; did you mean config?"),
         ("workloads: [orders]", "workloads: is not a value of the chart; move it below config"),
         ("1: 2", "[1]: is not a value of the chart"),

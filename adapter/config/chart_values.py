@@ -26,6 +26,31 @@ VALUES = frozenset(
     """.split()  # noqa: SIM905 - a list would have a line for each name
 )
 
+# Names at the top of other charts' values -> where this chart has the same.
+_USUAL_NAMES: Mapping[str, str] = {
+    "imagePullSecrets": "images.pullSecrets",
+    "replicaCount": "serve.replicas",
+    "persistence": "pipeline.persistence",
+    **dict.fromkeys(
+        [
+            "resources",
+            "nodeSelector",
+            "tolerations",
+            "affinity",
+            "priorityClassName",
+            "podAnnotations",
+            "podLabels",
+            "serviceAccount",
+            "extraEnv",
+            "extraVolumes",
+            "extraVolumeMounts",
+            "podDisruptionBudget",
+        ],
+        "serve.{0} and pipeline.{0}",
+    ),
+    "env": "serve.extraEnv and pipeline.extraEnv",
+}
+
 # What `apiService.*.create` of values.yaml is.
 _SERVED: Mapping[str, bool] = {"external": True, "custom": False}
 
@@ -103,6 +128,8 @@ def null_faults(document: Document) -> list[str]:
 def _hint(name: object, known: frozenset[str]) -> str:
     if name in Config.model_fields:
         return "; move it below config"
+    if name in _USUAL_NAMES:
+        return f"; set {_USUAL_NAMES[str(name)].format(name)}"
     below = {field: f"config.{field}" for field in Config.model_fields if field not in known}
     near = nearest(name, known | below.keys())
     return f"; did you mean {below.get(near, near)}?" if near else ""

@@ -12,7 +12,7 @@ from adapter.config.faults import Fault, Path, nearest, one_of, unknown, value_t
 from adapter.config.models import Config, Fleet, RuleMatch, Timing
 from adapter.config.rule_layers import Layer, Layers, RuleEntry, RuleSources
 from adapter.config.settings import RuleSettings, match_entry, relations, valid_settings
-from adapter.config.sources import KINDS, AnyReading, KafkaSource
+from adapter.config.sources import KINDS, READINGS, AnyReading, KafkaSource
 
 _FLEETS = {  # kind of the source -> the settings that apply to it
     "prometheus": ("preset", "match", "signals", "workload_label", "namespace_label", "stage_label"),
@@ -67,7 +67,17 @@ def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> I
         yield Fault(path, f"expected the name of a source, got {value_text(source)}")
     elif kinds.get(source) == "kubernetes":
         yield Fault(path, f"{source} is of kind kubernetes, which is read for every workload; remove this entry")
+    elif other := _other_kind(reading, kinds.get(source)):
+        yield Fault(path, f"{source} is of kind {kinds[source]}, and this entry has settings of kind {other}")
     yield from _unknown(source, path, kinds)
+
+
+def _other_kind(reading: Given, kind: str | None) -> str | None:
+    """The kind whose settings an entry has, if it has none of the kind of its source."""
+    given = {name for name in reading if name != "source"}
+    if kind not in READINGS or not given or given & READINGS[kind].model_fields.keys():
+        return None
+    return next((str(name) for name, model in READINGS.items() if given <= model.model_fields.keys()), None)
 
 
 def _rates_source(source: object, path: Path, kinds: Mapping[str, str | None]) -> Iterator[Fault]:

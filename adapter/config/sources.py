@@ -196,7 +196,7 @@ class TraceReading(Model):
     source: Text = Field(description="Name of a trace source.")
 
 
-_READINGS: Mapping[str | None, type[Model]] = {
+READINGS: Mapping[str | None, type[Model]] = {
     "kafka": KafkaReading,
     "prometheus": PrometheusReading,
     "pravega": PravegaReading,
@@ -214,7 +214,7 @@ def _validate_kind(given: Any, handler: ModelWrapValidatorHandler[Any], info: Va
     if not isinstance(given, Mapping):
         return TraceReading.model_validate(given)  # every model reports that a mapping was expected
     source = given.get("source")
-    model = _READINGS.get(info.context["kinds"].get(source)) if isinstance(source, str) else None
+    model = READINGS.get(info.context["kinds"].get(source)) if isinstance(source, str) else None
     # Without a model the source is invalid: checks.py reports it, and there is no Config.
     return model.model_validate(given) if model else given
 

@@ -229,7 +229,14 @@ def _unknown_workloads(own: Autoscaler, known: _Known) -> Iterator[str]:
     """Workloads that the file does not configure and that no fleet can find."""
     for workload in own.workloads:
         if workload not in known.workloads and not known.fleet_namespaces & {None, workload.partition("/")[0]}:
-            yield f"{workload} is not configured{suggestion(workload, known.workloads)}"
+            yield f"{workload} is not configured{_elsewhere(workload, known) or suggestion(workload, known.workloads)}"
+
+
+def _elsewhere(workload: str, known: _Known) -> str:
+    """The end of a message about a workload whose name only another namespace has."""
+    name = workload.partition("/")[2]
+    others = [other for other in known.workloads if other.partition("/")[2] == name]
+    return f", but {others[0]} is; an HPA reads workloads of its own namespace" if others else ""
 
 
 def _ignored_rules(own: Autoscaler, known: _Known) -> Iterable[str]:

@@ -454,6 +454,16 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         pytest.param(
             reading("source: k8s"), "k8s is of kind kubernetes, which is read for every workload", id="kubernetes"
         ),
+        pytest.param(
+            reading("source: prom, group: g, topics: [t]"),
+            "read[0].source: prom is of kind prometheus, and this entry has settings of kind kafka (",
+            id="settings of kafka with a prometheus source",
+        ),
+        pytest.param(
+            reading("source: kafka, preset: flink, match: {job_name: a}"),
+            "read[0].source: kafka is of kind kafka, and this entry has settings of kind prometheus (",
+            id="settings of prometheus with a kafka source",
+        ),
         pytest.param(reading("source: kafka, topics: [t]"), "workloads[0].read[0].group: is required", id="no group"),
         pytest.param(
             reading("source: kafka, group: g"),

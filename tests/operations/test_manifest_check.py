@@ -139,7 +139,7 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
         ),
         pytest.param(
             [hpa(metadata={"namespace": "us"})],
-            ["FILE: HPA us/orders: us/orders is not configured"],
+            ["FILE: HPA us/orders: us/orders is not configured, but shop/orders is; an HPA reads workloads of its own"],
             id="another namespace",
         ),
         pytest.param(
