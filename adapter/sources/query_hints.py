@@ -7,7 +7,7 @@ from adapter.config import Config, Fleet, PrometheusReading
 from adapter.config.faults import path_text
 from adapter.core.samples import COUNTERS
 from adapter.sources import presets
-from adapter.sources.prometheus_plan import configured_reads, preset_of
+from adapter.sources.prometheus_plan import configured_reads, namespace_of, preset_of
 
 _COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
 _ZERO = re.compile(r"\bor\s+((on|ignoring)\s*\([^()]*\)\s*)?\(?\s*vector\s*\(\s*0\s*\)", re.IGNORECASE)
@@ -18,6 +18,11 @@ _PERCENT = re.compile("percent|pct", re.IGNORECASE)
 _RATES = {"processed_records": "throughput_records_per_s", "appended_records": "input_rate_records_per_s"}
 _SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "region", "env", "service", "topic"}
 _GROUPS = {"consumergroup", "group", "groupid"}  # names of one label in the exporters of Kafka, without _
+# The presets whose series have the namespace of the workers. The driver of Spark may run in another one.
+_OF_WORKERS = {
+    *("beam", "flink", "flink-sink", "flink-varga", "pravega-flink"),
+    *("cadvisor", "cadvisor-memory", "kube-state-metrics"),
+}
 _OPERATOR = re.compile("=~|!~|!=|=")
 _QUOTED = re.compile("""\".*\"|'.*'""")
 _NOT_REPORTED = re.compile("[^a-zA-Z0-9:_]")  # Flink's PrometheusReporter writes _ for each of these
@@ -32,7 +37,27 @@ def hints(config: Config) -> list[str]:
         for signal, template in reads.signals.items()
         for text in _query_hints(signal, template, reads.match)
     ]
-    return [*of_queries, *(f"{path}.{text}" for path, reads in found for text in _match_hints(reads))]
+    of_matches = [f"{path}.{text}" for path, reads in found for text in _match_hints(reads)]
+    return [*of_queries, *of_matches, *_namespace_hints(config)]
+
+
+def _namespace_hints(config: Config) -> Iterator[str]:
+    """Report series of workers whose namespace is not that of the workload, which is that of its HPA."""
+    for i, workload in enumerate(config.workloads):
+        for j, reads in enumerate(workload.read):
+            if isinstance(reads, PrometheusReading) and (other := _other_namespace(reads, workload.namespace)):
+                text = f"is {other}, but the workload belongs to the namespace {workload.namespace}, where its HPA is"
+                yield f"workloads[{i}].read[{j}].match.namespace: {text}; correct one of them"
+    for i, fleet in enumerate(config.fleets):
+        if fleet.preset and namespace_of(fleet) and (other := _other_namespace(fleet, fleet.namespace)):
+            text = f"is {fleet.namespace}, but match selects the series of workers in {other}, where their HPAs are"
+            yield f"fleets[{i}].namespace: {text}; set namespace: {other}, or namespace_label: namespace"
+
+
+def _other_namespace(reads: PrometheusReading | Fleet, namespace: str) -> str | None:
+    """The namespace of the workers that an entry selects, if it is another one. Exporters have one of their own."""
+    selected = reads.match.get("namespace") if reads.preset in _OF_WORKERS else None
+    return selected if selected != namespace else None
 
 
 def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterator[str]:

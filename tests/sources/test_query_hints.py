@@ -1,6 +1,7 @@
 import pytest
 
 from adapter.config import Config, Fleet, Pipeline, PrometheusReading, PrometheusSource, Workload
+from adapter.sources import presets
 from adapter.sources.query_hints import hints
 
 
@@ -118,7 +119,7 @@ UNNAMED = "has no job_name, with which the preset flink names each workload; add
 def test_a_match_that_probably_selects_something_else_has_a_hint(
     preset: str, match: dict[str, str], hint: str | None
 ) -> None:
-    own = Workload(name="a", read=(reading(preset=preset, match=match),))
+    own = Workload(namespace="shop", name="a", read=(reading(preset=preset, match=match),))
     assert hints(config(own)) == ([f"workloads[0].read[0].{hint}"] if hint else [])
 
 
@@ -129,3 +130,32 @@ def test_a_fleet_that_matches_a_pattern_has_a_hint_and_needs_no_workload_label()
 
 def test_a_query_of_a_workload_without_match_needs_no_match() -> None:
     assert hints(config(Workload(name="a", read=(reading(signals={"backlog_records": "lag"}),)))) == []
+
+
+@pytest.mark.parametrize(
+    ("preset", "namespace", "has_hint"),
+    [
+        ("flink", "shop", False),
+        ("flink", "risk", True),
+        ("kube-state-metrics", "risk", True),
+        ("kafka-exporter", "monitoring", False),
+    ],
+)
+def test_series_of_workers_in_another_namespace_have_a_hint(preset: str, namespace: str, has_hint: bool) -> None:
+    match = {presets.load(preset).workload_label: "fraud", "namespace": namespace}
+    own = Workload(namespace="shop", name="fraud", read=(reading(preset=preset, match=match),))
+    text = "is risk, but the workload belongs to the namespace shop, where its HPA is; correct one of them"
+    assert hints(config(own)) == ([f"workloads[0].read[0].match.namespace: {text}"] if has_hint else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "has_hint"),
+    [({}, True), ({"namespace": "risk"}, False), ({"namespace_label": "namespace"}, False)],
+)
+def test_a_fleet_of_workers_in_another_namespace_has_a_hint(given: dict[str, str], has_hint: bool) -> None:
+    fleet = Fleet(name="f", source="main", preset="flink", match={"namespace": "risk"}, **given)
+    text = (
+        "is default, but match selects the series of workers in risk, where their HPAs are; set namespace: risk, "
+        "or namespace_label: namespace"
+    )
+    assert hints(config(fleets=(fleet,))) == ([f"fleets[0].namespace: {text}"] if has_hint else [])
