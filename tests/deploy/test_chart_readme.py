@@ -89,6 +89,13 @@ def test_the_notes_warn_of_alerts_without_a_monitor(helm: Helm, monitor: str) ->
     assert "no monitor" not in notes(helm, "--set", f"prometheusRule.enabled=true,{monitor}.enabled=true")
 
 
+def test_the_notes_warn_of_peers_without_a_network_policy(helm: Helm) -> None:
+    peers = "networkPolicy.serveFrom[0].ipBlock.cidr=10.0.0.0/28"
+    assert "nothing limits the traffic of the pods: set networkPolicy.enabled" in notes(helm, "--set", peers)
+    assert "networkPolicy" not in notes(helm, "--set", f"networkPolicy.enabled=true,{peers}")
+    assert "networkPolicy" not in notes(helm)
+
+
 def test_the_notes_say_what_to_do_without_a_group(helm: Helm) -> None:
     text = notes(helm, "--set", "apiService.external.create=false")
     assert "answers no group of metrics.\nNo HPA can read this release. Set apiService.custom.create" in text
