@@ -60,7 +60,7 @@ def read(path: Path) -> Trace:
     """Read a trace and name it after its file. Raises TraceError."""
     lines = _lines(path)
     if not lines or lines[0].replace(" ", "") != HEADER:
-        detail = f"got {lines[0][:60]!r}" if lines else "the file is empty"
+        detail = f"got {lines[0][:60]!r}" if lines else "got an empty file"
         raise TraceError(f"{path}:1: expected the header {HEADER!r}, {detail}; name the two columns so, with a comma")
     rows = np.array([_row(path, number, line) for number, line in enumerate(lines[1:], 2)])
     if len(rows) < 2:

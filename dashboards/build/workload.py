@@ -214,7 +214,7 @@ def _capacity() -> tuple[Drawn, ...]:
         ),
         _chart(
             "Utilization",
-            "Busy time or CPU of the hottest stage.",
+            "Busy time, CPU, memory or network of the hottest stage.",
             RATIO,
             Limit(0.9, "little room is left"),
             utilization="utilization",

@@ -59,7 +59,7 @@ def test_formats_of_other_programs_are_read(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "result"),
     [
-        ("", ":1: expected the header 'seconds,rate', the file is empty; name the two columns so, with a comma"),
+        ("", ":1: expected the header 'seconds,rate', got an empty file; name the two columns so, with a comma"),
         ("0,1\n5,2\n", ":1: expected the header 'seconds,rate', got '0,1'; name the two columns so, with a comma"),
         ("seconds,rate\n", ": expected at least two rows under the header, got 0; two are one step"),
         ("seconds,rate\n0,1\n", ": expected at least two rows under the header, got 1; two are one step"),
