@@ -175,7 +175,7 @@ def globs(config: "Config") -> list[str]:
 
 
 def unlikely_times(config: "Config") -> list[str]:
-    """A sentence for each pause that has ended, and each event that has ended, is far away, or lasts for weeks."""
+    """A sentence for each pause that has ended, event that has ended, is far away or long, and endless period."""
     entries: list[tuple[Path, Config | Workload | Fleet]] = [
         ((), config),
         *((("workloads", at), workload) for at, workload in enumerate(config.workloads)),
@@ -192,7 +192,14 @@ def unlikely_times(config: "Config") -> list[str]:
     long = ((path, event.to - event.begin) for path, event in events if event.to - event.begin > _LONG_EVENT)
     no_down = "in which nothing scales down; check the years"
     found += [Fault((*path, "to"), f"the event lasts {span.days} days, {no_down}") for path, span in long]
+    always = "holds the target at all times; correct from, to or days, or use pause"
+    periods = ((path, at, each) for path, one in entries for at, each in enumerate(one.excluded_periods or ()))
+    found += [Fault((*path, "excluded_periods", at), always) for path, at, each in periods if _is_endless(each)]
     return [fault.sentence() for fault in found]
+
+
+def _is_endless(period: "ExcludedPeriod") -> bool:
+    return period.begin == period.to and len(set(period.days)) == len(DAYS)
 
 
 def excluded_events(config: "Config") -> list[str]:

@@ -65,7 +65,7 @@ def check(config: Config) -> list[str]:
 
 
 def hints(config: Config) -> list[str]:
-    """Properties that have no effect, and groups that look like patterns.
+    """Properties that have no effect, and groups whose names probably are others.
 
     Each sentence begins with its path.
     """
@@ -78,17 +78,25 @@ def hints(config: Config) -> list[str]:
         for key in source.properties
         if key in _CONSUMERS
     ]
-    return [*ineffective, *of_consumers, *_group_patterns(config)]
+    return [*ineffective, *of_consumers, *_unlikely_groups(config)]
 
 
-def _group_patterns(config: Config) -> Iterator[str]:
+def _unlikely_groups(config: Config) -> Iterator[str]:
     for at, workload in enumerate(config.workloads):
         for number, reading in enumerate(workload.read):
-            if isinstance(reading, KafkaReading) and "*" in reading.group:
-                meant = re.sub(r"(?<!\.)\*", ".*", reading.group)
-                fix = f"for all that match, use a fleet with groups: {meant}"
-                text = f"names one group, because * is no wildcard here; {fix}"
+            if isinstance(reading, KafkaReading) and (text := _unlikely_group(reading.group)):
                 yield Fault(("workloads", at, "read", number, "group"), text).sentence()
+
+
+def _unlikely_group(group: str) -> str | None:
+    if "*" in group:
+        meant = re.sub(r"(?<!\.)\*", ".*", group)
+        return f"names one group, because * is no wildcard here; for all that match, use a fleet with groups: {meant}"
+    if "${" in group:
+        return "names one group as written, because variables of the environment are not replaced in this file"
+    if group != group.strip():
+        return "begins or ends with a space, which is a part of the name; remove it"
+    return None
 
 
 def _without_protocol(name: str, settings: KafkaSource) -> str:

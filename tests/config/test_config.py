@@ -554,6 +554,20 @@ def test_an_event_of_several_weeks_is_named():
     assert found == ["expected[0].to: the event lasts 365 days, in which nothing scales down; check the years"]
 
 
+@pytest.mark.parametrize(
+    ("period", "named"),
+    [
+        ('{from: "00:00", to: "00:00"}', True),
+        ('{from: "06:00", to: "06:00", days: [sat]}', False),
+        ('{from: "22:00", to: "06:00"}', False),
+    ],
+)
+def test_a_period_that_never_ends_is_named(period: str, named: bool):
+    found = unlikely_times(parse(f"{SOUND}excluded_periods: [{period}]\n", "c.yaml"))
+    text = "excluded_periods[0]: holds the target at all times; correct from, to or days, or use pause"
+    assert found == ([text] if named else [])
+
+
 @pytest.mark.parametrize(("target_s", "named"), [(60, False), (60_000, True), (36_000, False)])
 def test_a_target_that_looks_like_milliseconds_is_named(target_s: int, named: bool):
     text = SOUND.replace("max_workers: 12", f"backlog_time_target_s: {target_s}")

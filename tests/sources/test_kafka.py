@@ -543,6 +543,22 @@ def test_a_group_that_looks_like_a_pattern_is_named(group: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("group", "hint"),
+    [
+        ("${GROUP}", "names one group as written, because variables of the environment are not replaced in this file"),
+        (" reports", "begins or ends with a space, which is a part of the name; remove it"),
+        ("my reports", None),
+    ],
+)
+def test_a_name_of_a_group_that_is_probably_another_is_named(group: str, hint: str | None) -> None:
+    known = configured()
+    reading = KafkaReading(source="main", group=group, topics=("reports",))
+    workload = known.workloads[0].model_copy(update={"read": (reading,)})
+    found = hints(known.model_copy(update={"workloads": (workload,)}))
+    assert found == ([f"workloads[0].read[0].group: {hint}"] if hint else [])
+
+
 def test_a_missing_properties_file_is_an_error_of_the_source_with_its_fix() -> None:
     source = KafkaReader("main", SETTINGS.model_copy(update={"properties_file": "/nowhere/kafka.properties"}), MANY)
     with pytest.raises(SourceError) as refused:
