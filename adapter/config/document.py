@@ -21,6 +21,12 @@ _CLOCK = ("tag:yaml.org,2002:str", re.compile(r"[-+]?[0-9]+(:[0-9]+)+(\.[0-9]*)?
 _EXPONENT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+e-[0-9]+$"))
 # A text whose last line has an expression of helm, or follows a line that begins with one, such as {{ if .Values.x }}.
 _TEMPLATE = re.compile(r"(\{\{|^[ \t]*\{\{.*\n([ \t]*(#.*)?\n)*).*\Z", re.MULTILINE)
+# A problem of the parser -> what probably makes it one.
+_UNQUOTED = {
+    "mapping values are not allowed here": "write a text with ': ', such as a query, in quotes, "
+    "or indent this line as those above it",
+    "expected ',' or '}', but got '{'": "write a text with braces, such as a query, in quotes",
+}
 
 
 class _Loader(yaml.SafeLoader):
@@ -174,6 +180,8 @@ def _cause(error: yaml.YAMLError) -> str:
     hint = "; indent with spaces, not tabs" if "\\t" in problem else ""
     if problem.startswith("expected <block end>") and problem.endswith("start>'"):
         hint = "; indent this line as the keys or entries that it belongs to"
+    if problem in _UNQUOTED:
+        hint = f"; {_UNQUOTED[problem]}"
     return f"is not YAML: {problem}{_begin(error)}{hint}"
 
 
@@ -215,7 +223,8 @@ def _invalid_keys(node: yaml.Node, path: Path) -> Iterator[Fault]:
     for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            yield Fault(path, f"expected text as the key in line {line}, got a list or mapping")
+            text = f"expected text as the key in line {line}, got a list or mapping"
+            yield Fault(path, f"{text}; if it is a template, write its value, because none is rendered in this file")
         elif key.value in first:
             yield Fault((*path, key.value), f"is set twice, in lines {first[key.value]} and {line}; remove one")
         else:

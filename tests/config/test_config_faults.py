@@ -56,6 +56,24 @@ def kafka(settings: str) -> str:
         pytest.param("", ["c.yaml: is empty"], id="an empty file"),
         pytest.param("# only a comment", ["c.yaml: is empty"], id="a file of comments"),
         pytest.param(
+            "a: sum(lag{job: x})",
+            [
+                "is not YAML: mapping values are not allowed here",
+                "; write a text with ': ', such as a query, in quotes,",
+            ],
+            id="a query without quotes",
+        ),
+        pytest.param(
+            "a: {b: sum(lag{c})}",
+            ["is not YAML: expected ',' or '}'", "; write a text with braces, such as a query, in quotes"],
+            id="a query without quotes in braces",
+        ),
+        pytest.param(
+            "a: {{ .Values.a }}",
+            ["a: expected text as the key in line 1, got a list or mapping; if it is a template, write its value"],
+            id="a template",
+        ),
+        pytest.param(
             "a:\n  - b: 1\n    c: 2\n   d: 3",
             ["c.yaml line 4 column 4: is not YAML", "; indent this line as the keys or entries that it belongs to"],
             id="a line that is indented less",
