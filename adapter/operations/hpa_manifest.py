@@ -76,6 +76,16 @@ class _Term(_Fields):
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: list[str] | None = None
 
+    @classmethod
+    def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
+        """Values that do not fit the operator: with such a term, an HPA cannot read its metric."""
+        operator, has_values = given.get("operator"), given.get("values") not in (None, [])
+        if operator in ("In", "NotIn") and not has_values:
+            return [Fault(("values",), f"expected at least one entry with operator {operator}")]
+        if operator in ("Exists", "DoesNotExist") and has_values:
+            return [Fault(("values",), f"expected none with operator {operator}")]
+        return []
+
 
 class _Selector(_Fields):
     match_labels: dict[str, str] | None = None
@@ -139,7 +149,7 @@ class _Behavior(_Fields):
 class _Spec(_Fields):
     scale_target_ref: _ScaleTarget
     max_replicas: int = Field(ge=1)
-    min_replicas: int | None = None
+    min_replicas: int | None = Field(default=None, ge=0)
     metrics: list[_Metric] | None = None
     behavior: _Behavior | None = None
 

@@ -220,6 +220,11 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
             id="behavior in autoscaling/v1",
         ),
         pytest.param(
+            [hpa(minimum=-1)],
+            ["FILE: HPA shop/orders: spec.minReplicas: expected at least 0, got -1"],
+            id="a minimum below 0",
+        ),
+        pytest.param(
             [hpa(minimum=20)],
             ["FILE: HPA shop/orders: expected minReplicas <= maxReplicas = 12, got 20"],
             id="bounds in the wrong order",
@@ -413,6 +418,21 @@ def test_an_hpa_without_a_namespace_has_that_of_the_only_workload_of_its_name(
                 "expected one of In, NotIn, Exists, DoesNotExist, got 'Equals'"
             ],
             id="an operator that does not exist",
+        ),
+        *(
+            pytest.param(
+                [hpa(metric={"selector": {"matchExpressions": [{"key": "workload"} | term]}})],
+                [
+                    "FILE: HPA shop/orders: spec.metrics[0].external.metric.selector.matchExpressions[0].values: "
+                    f"expected {expected} with operator {term['operator']}"
+                ],
+                id=f"{expected} expected in a selector, with {term}",
+            )
+            for expected, terms in {
+                "at least one entry": ({"operator": "In", "values": None}, {"operator": "NotIn", "values": []}),
+                "none": ({"operator": "Exists", "values": ["orders"]},),
+            }.items()
+            for term in terms
         ),
         pytest.param(
             [hpa(spec={("maxReplica" if name == "maxReplicas" else name): value for name, value in SPEC.items()})],
