@@ -7,8 +7,6 @@ bound waits until the change pays. Otherwise the size stays, because a rescale c
 With no pause, no replay, linear scaling, no forecast, no rise and no headroom the size is S3-06 + S3-07 exactly.
 """
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from adapter.core.capacity import CARRIED, SHARE_RATIO, confidence_at
@@ -37,29 +35,13 @@ _LONGEST_CATCH_UP_S = 600.0
 _SLOWEST_CATCH_UP_S = 1800.0  # with the headroom alone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Needed:
-    """The size that the load needs; every array has the shape (stages,)."""
-
-    workers: Array
-    too_small_workers: Array  # the smaller even size that carries less than the load; NaN without one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sizes:
-    """The sizes that are compared with the present one."""
-
-    needed: _Needed
-    other_workers: Array  # after a change, shape (stages,)
-
-
 def size(policy_input: PolicyInput) -> PolicyResult:
     """Up if the present size misses the target, down if fewer workers are enough, otherwise unchanged."""
     rules, workers, capacity = policy_input.rules, policy_input.workers, known_capacity(policy_input)
     highest = np.fmax(forecast_input_rate(policy_input), _expected_input(policy_input))
     calm = _is_calm(policy_input)
-    sizes = _sizes(policy_input, capacity, highest)
-    needed, other = sizes.needed.workers, sizes.other_workers
+    needed = _needed_workers(policy_input, capacity, highest)
+    other = _other_workers(policy_input, capacity, highest, needed)
     ahead = _look_ahead(policy_input, capacity, highest, other)
     up = (needed > workers) & ~is_in_step(policy_input, highest) & (ahead.late | _misses_target(policy_input, capacity))
     down = calm & ~_outgrows_headroom(policy_input) & (workers - needed > rules.tolerance_ratio * workers)
@@ -68,17 +50,15 @@ def size(policy_input: PolicyInput) -> PolicyResult:
         keep_up_workers=capacity.size(_keep_up_rate(rules, highest)),
         catch_up_workers=capacity.size(_catch_up_rate(policy_input, capacity, highest)),
         needed_workers=needed,
-        outlook=_outlook(policy_input, capacity, highest, sizes, ahead),
+        outlook=_outlook(policy_input, capacity, highest, other, ahead),
     )
 
 
-def _sizes(policy_input: PolicyInput, capacity: Capacity, highest: Array) -> _Sizes:
-    """The needed size, and the other one: the needed one, or for a scale-up one that carries the input for longer."""
-    rules, workers = policy_input.rules, policy_input.workers
-    needed = _needed_workers(policy_input, capacity, highest)
-    larger = _needed_workers(policy_input, capacity, input_to_carry(policy_input, highest)).workers
-    raised = np.maximum(larger, one_more(workers, rules))
-    return _Sizes(needed=needed, other_workers=np.where(needed.workers > workers, raised, needed.workers))
+def _other_workers(policy_input: PolicyInput, capacity: Capacity, highest: Array, needed: Array) -> Array:
+    """The size after a change: the needed one, or for a scale-up one that carries the input for longer."""
+    larger = _needed_workers(policy_input, capacity, input_to_carry(policy_input, highest))
+    raised = np.maximum(larger, one_more(policy_input.workers, policy_input.rules))
+    return np.where(needed > policy_input.workers, raised, needed)
 
 
 def _is_calm(policy_input: PolicyInput) -> Mask:
@@ -108,19 +88,25 @@ def _outgrows_headroom(policy_input: PolicyInput) -> Mask:
     return expected_rise(policy_input) > spare * policy_input.input_rate_records_per_s
 
 
-def _needed_workers(policy_input: PolicyInput, capacity: Capacity, input_rate: Array) -> _Needed:
+def _needed_workers(policy_input: PolicyInput, capacity: Capacity, input_rate: Array) -> Array:
     """Whole workers with spare ones, such that partitions spread evenly; without input only the spare ones."""
-    rules = policy_input.rules
-    rate = np.maximum(_keep_up_rate(rules, input_rate), _catch_up_rate(policy_input, capacity, input_rate))
-    sized = whole(capacity.size(rate)) + rules.min_spare_workers
-    sized = np.where(capacity.proven, sized, _unproven_size(policy_input, sized))
-    found = _evenly_spread(policy_input, capacity, sized, input_rate)
-    even = _nearest_while_late(policy_input, sized, found.workers)
-    needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, rules.min_spare_workers))
-    return _Needed(
-        workers=np.where(np.isnan(needed), np.nan, np.fmax(needed, _workers_of_full_stage(policy_input))),
-        too_small_workers=np.where(rate > 0, found.too_small_workers, np.nan),
-    )
+    rate = _needed_rate(policy_input, capacity, input_rate)
+    sized = _sized(policy_input, capacity, rate)
+    even = _nearest_while_late(policy_input, sized, _evenly_spread(policy_input, capacity, sized, input_rate))
+    needed = np.where(rate > 0, even, np.where(np.isnan(rate), np.nan, policy_input.rules.min_spare_workers))
+    return np.where(np.isnan(needed), np.nan, np.fmax(needed, _workers_of_full_stage(policy_input)))
+
+
+def _needed_rate(policy_input: PolicyInput, capacity: Capacity, input_rate: Array) -> Array:
+    """The capacity that carries the input with headroom, and clears the backlog, records/s."""
+    keep_up_rate = _keep_up_rate(policy_input.rules, input_rate)
+    return np.maximum(keep_up_rate, _catch_up_rate(policy_input, capacity, input_rate))
+
+
+def _sized(policy_input: PolicyInput, capacity: Capacity, rate: Array) -> Array:
+    """Whole workers with spare ones, however the partitions spread over them."""
+    sized = whole(capacity.size(rate)) + policy_input.rules.min_spare_workers
+    return np.where(capacity.proven, sized, _unproven_size(policy_input, sized))
 
 
 def _workers_of_full_stage(policy_input: PolicyInput) -> Array:
@@ -175,41 +161,53 @@ def _may_be_fewer(policy_input: PolicyInput) -> Mask:
     return _has_no_backlog(policy_input) & ~late
 
 
-def _evenly_spread(policy_input: PolicyInput, capacity: Capacity, sized: Array, input_rate: Array) -> _Needed:
+def _evenly_spread(policy_input: PolicyInput, capacity: Capacity, sized: Array, input_rate: Array) -> Array:
+    """The size over which the partitions spread evenly, larger where the smaller one is known to carry too little.
+
+    A size above the partitions stays: a bound limits it and names the partitions that the load needs.
+    """
+    rules, workers, partitions = policy_input.rules, policy_input.workers, policy_input.partitions
+    even = _even_size(policy_input, capacity, sized, input_rate)
+    roomy = whole(capacity.size(_keep_up_rate(rules, input_rate)))
+    above = even_size(np.where(capacity.proven, sized, np.fmax(sized, roomy)), partitions, rules.slots_per_worker)
+    above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size
+    found = np.where(_carries_too_little(policy_input, capacity, even, input_rate), above, even)
+    return np.where(sized * rules.slots_per_worker > partitions, np.maximum(sized, found), found)
+
+
+def _even_size(policy_input: PolicyInput, capacity: Capacity, sized: Array, input_rate: Array) -> Array:
     """The size with which the fullest subtask carries the input; the passing backlog does not count.
 
     The capacity of a worker at the present size keeps the result monotone where the table is not linear. While a
     smaller size is tried, the result is the fewest workers over which the partitions spread as evenly.
     """
-    rules, partitions, slots = policy_input.rules, policy_input.partitions, policy_input.rules.slots_per_worker
+    rules = policy_input.rules
     able = capacity.present_records_per_s / np.maximum(policy_input.workers, 1.0) * sized
     usable = capacity.proven & (able > 0)
     tries = ~capacity.proven & _may_be_fewer(policy_input) & (sized < policy_input.workers)
     assumed = np.where(tries, 0.0, rules.target_utilization_ratio)
     load = np.where(usable, input_rate / np.where(usable, able, 1.0), assumed)
     highest = np.fmin(rules.high_utilization_ratio, policy_input.fullest_ratio)
-    even = fewest_evenly_spread(sized, partitions, slots, load, highest)
-    found = _even_size_that_carries(policy_input, capacity, sized, even, input_rate)
-    # A size above the partitions stays: a bound limits it and names the partitions that the load needs.
-    return replace(found, workers=np.where(sized * slots > partitions, np.maximum(sized, found.workers), found.workers))
+    return fewest_evenly_spread(sized, policy_input.partitions, rules.slots_per_worker, load, highest)
 
 
-def _even_size_that_carries(
-    policy_input: PolicyInput, capacity: Capacity, sized: Array, even: Array, input_rate: Array
-) -> _Needed:
-    """The smaller even size, or the next larger one where the known capacity of the smaller one is below the input.
+def _carries_too_little(policy_input: PolicyInput, capacity: Capacity, even: Array, input_rate: Array) -> Mask:
+    """Whether the known capacity of a size is below the input. A tried size also has to carry the headroom.
 
-    A capacity below what the busiest subtask allows was measured wrongly. A tried size also has to carry the headroom.
+    A capacity below what the busiest subtask allows was measured wrongly.
     """
-    rules, workers, known = policy_input.rules, policy_input.workers, capacity.rate(even)
-    least = first_known(policy_input.least_capacity_records_per_s, capacity.present_records_per_s / SHARE_RATIO)
-    roomy = whole(capacity.size(_keep_up_rate(rules, input_rate)))
+    known, present = capacity.rate(even), capacity.present_records_per_s
+    least = first_known(policy_input.least_capacity_records_per_s, present / SHARE_RATIO)
+    roomy = whole(capacity.size(_keep_up_rate(policy_input.rules, input_rate)))
     tight = (confidence_at(capacity.table, even) > CARRIED) & (even < roomy)
-    small = np.where(capacity.proven, (known < input_rate) & (known * workers >= least * even), tight)
-    larger = np.where(capacity.proven, sized, np.fmax(sized, roomy))
-    above = even_size(larger, policy_input.partitions, rules.slots_per_worker)
-    above = np.where(sized > workers, above, np.fmin(above, workers))  # a scale-down ends at the present size
-    return _Needed(workers=np.where(small, above, even), too_small_workers=np.where(small, even, np.nan))
+    return np.where(capacity.proven, (known < input_rate) & (known * policy_input.workers >= least * even), tight)
+
+
+def _too_small_workers(policy_input: PolicyInput, capacity: Capacity, input_rate: Array) -> Array:
+    """The even size that would be needed if it did not carry too little; NaN without one."""
+    sized = _sized(policy_input, capacity, _needed_rate(policy_input, capacity, input_rate))
+    even = _even_size(policy_input, capacity, sized, input_rate)
+    return np.where(_carries_too_little(policy_input, capacity, even, input_rate), even, np.nan)
 
 
 def _nearest_while_late(policy_input: PolicyInput, sized: Array, even: Array) -> Array:
@@ -260,11 +258,9 @@ def _partition_limit_s(rules: RuleColumns) -> Array:
     return limit_s
 
 
-def _outlook(
-    policy_input: PolicyInput, capacity: Capacity, highest: Array, sizes: _Sizes, ahead: Projection
-) -> Outlook:
+def _outlook(policy_input: PolicyInput, capacity: Capacity, highest: Array, other: Array, ahead: Projection) -> Outlook:
     """The expected backlogs, NaN if the capacity is not proven. The present throughput may show a longer backlog."""
-    proven, other, too_small = capacity.proven, sizes.other_workers, sizes.needed.too_small_workers
+    proven, too_small = capacity.proven, _too_small_workers(policy_input, capacity, highest)
     behind_s = _behind_at_present(policy_input, highest)
     after_s = np.where(behind_s > ahead.keep_behind_s, horizon_s(policy_input.rules), ahead.keep_after_s)
     blocks, times = (other < policy_input.workers) & _outgrows_headroom(policy_input), policy_input.rules.expected_times
