@@ -22,6 +22,7 @@ from adapter.core.policies import LEAST_HORIZON_S, policy_of
 if TYPE_CHECKING:
     from adapter.core.decisions import Decision
 
+_HALF_RATIO = 0.5
 _HIDDEN_S = 30.0  # a partition that is less behind is not mentioned
 
 
@@ -121,11 +122,18 @@ def _other_size(d: "Decision") -> str:
     if d.bound is not Bound.NONE or here is None or d.needed_workers is None:
         return expected
     needed = ceil(min(d.needed_workers, max(d.max_workers or inf, here)) - 1e-9)
-    if needed == here or (needed > here and _is_capacity_unknown(d)):  # then it only spreads the partitions evenly
+    # Otherwise it only spreads the partitions evenly, or the measured capacity is out of date.
+    if needed == here or (needed > here and (_is_capacity_unknown(d) or _is_half_idle(d))):
         return f"{expected}{_too_small(d)}"
     effect = "would be enough" if needed < here else "would restore headroom" if expected else "would fit the load"
     why = f"; {why_unchanged(d)}".removesuffix("; ")
     return f"{expected}{'.' if expected else ';'} {count(needed)} {effect}{why}"
+
+
+def _is_half_idle(d: "Decision") -> bool:
+    """Whether even the busiest subtask is idle half of the time, so that the job has headroom whatever its capacity."""
+    busiest = d.busiest_subtask_ratio
+    return busiest is not None and (d.utilization_ratio or 0.0) <= busiest <= _HALF_RATIO
 
 
 def _too_small(d: "Decision") -> str:

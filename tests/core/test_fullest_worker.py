@@ -149,7 +149,8 @@ class Uneven(Fluid):
 
     times: float = 4.0
     even_s: float = inf  # when its keys become even
-    release_s: float = inf  # from then on a worker carries three times as much
+    release_s: float = inf  # when a new release makes it faster
+    faster: float = 3.0
     stage: str = ""  # that has this subtask
     more_rows: tuple = ()  # of another stage
 
@@ -163,7 +164,7 @@ class Uneven(Fluid):
 
     def run(self, seconds):
         for _ in range(seconds):
-            self.each = 60.0 if self.at_s < self.release_s else 180.0
+            self.each = 60.0 * (1.0 if self.at_s < self.release_s else self.faster)
             self.sink = lambda at_s: self.workers * self.each / self.skew()
             super().run(1)
 
@@ -173,6 +174,7 @@ UNEVEN = {  # the size after four hours of 300 records/s
     "even after two hours": ({"even_s": 7200.0}, 7),
     "uneven in a later stage": ({"stage": "later"}, 32),
     "faster after two hours": ({"release_s": 7200.0}, 16),
+    "much faster after two hours": ({"release_s": 7200.0, "faster": 10.0}, 16),
 }
 
 
@@ -185,6 +187,7 @@ def test_a_size_whose_busiest_subtask_fell_behind_is_not_tried_again_until_its_b
     assert {name: sizes[name][-1] for name in UNEVEN} == {name: size for name, (_, size) in UNEVEN.items()}
     assert sentence(decided["uneven"][-1]).endswith("; 16 workers carry 240/s at most")
     assert decided["even after two hours"][-1].too_small_workers is None
+    assert sentence(decided["much faster after two hours"][-1]).endswith("; no backlog is expected within 15 min")
     # Another size may spread the keys a little worse: without an allowance for it, the target changes 16 times.
     assert sum(one != other for one, other in pairwise(sizes["less uneven"])) <= 6
 
