@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from math import nan
 
 import promql_parser
 
@@ -84,6 +85,44 @@ def drops(query: str, label: str) -> bool:
     if modifier is None:
         return True
     return bool((label in modifier.labels) != (modifier.type == promql_parser.AggModifierType.By))
+
+
+def is_zero_without_series(query: str) -> bool:
+    """Whether a valid query returns 0 where none of its series exists, such as one with `or vector(0)`."""
+    return _cause(query) is None and _value_without_series(promql_parser.parse(query)) == 0
+
+
+def _value_without_series(expression: promql_parser.Expr) -> float | None:
+    """The value of an expression where none of its series exists: None for an empty result, NaN for any number."""
+    match expression:
+        case promql_parser.NumberLiteral():
+            return expression.val
+        case promql_parser.StringLiteral():
+            return nan
+        case promql_parser.Call():
+            values = [_value_without_series(each) for each in expression.args]
+            if expression.func.name.startswith("absent"):
+                return 1.0
+            return None if None in values else next(iter(values), nan)
+        case promql_parser.BinaryExpr():
+            return _combined(str(expression.op), *map(_value_without_series, (expression.lhs, expression.rhs)))
+        case (
+            promql_parser.ParenExpr()
+            | promql_parser.UnaryExpr()
+            | promql_parser.AggregateExpr()
+            | promql_parser.SubqueryExpr()
+        ):
+            return _value_without_series(expression.expr)
+    return None  # a selector
+
+
+def _combined(op: str, left: float | None, right: float | None) -> float | None:
+    if op == "or":
+        return right if left is None else left
+    if left is None or right is None:
+        return left if op == "unless" else None
+    of_numbers = {"+": left + right, "-": left - right, "*": left * right, "/": left, "and": left}
+    return of_numbers.get(op)
 
 
 def _quote(text: str) -> str:

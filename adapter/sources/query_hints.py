@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from adapter.config import Config, Fleet, PrometheusReading
 from adapter.config.faults import path_text
 from adapter.core.samples import COUNTERS
-from adapter.sources import presets
+from adapter.sources import presets, promql
 from adapter.sources.prometheus_plan import configured_reads, namespace_of, preset_of
 
 _COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
-_ZERO = re.compile(r"\bor\s+((on|ignoring)\s*\([^()]*\)\s*)?\(?\s*vector\s*\(\s*0\s*\)", re.IGNORECASE)
 _RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
 _PER_WINDOW = re.compile(r"\b(?:i?rate|increase)\s*\(")
 _OF_AGGREGATE = re.compile(r"\b(?:i?rate|increase)\s*\(\s*(?:sum|max|min|avg|count)\b")
@@ -74,8 +73,9 @@ def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterat
         yield "counts the records of a window where records/s are expected; write rate() for increase()"
     if signal.endswith("_ratio") and _PERCENT.search(template) and not re.search("100|0?[.]01|1e-2", template):
         yield "is probably a percentage where a share from 0 to 1 is expected; divide it by 100"
-    if signal != "restarts" and _ZERO.search(template):
-        yield "may count missing series as 0, although their number is unknown; remove `or vector(0)`"
+    if signal != "restarts" and promql.is_zero_without_series(presets.fill(template, 'a="b"', ("a",), "60s")):
+        text = "is 0 while its series are missing, although the number is then unknown"
+        yield f"{text}; remove the part that returns 0, such as `or vector(0)`"
 
 
 def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:

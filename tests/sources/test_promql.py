@@ -108,3 +108,31 @@ def test_an_alternation_matches_its_values_and_nothing_else(values: list[str], o
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=3))
 def test_matchers_of_any_values_are_valid_promql(values: list[str]) -> None:
     assert promql.fault(f"a{{{promql.one_of('g', values)}}}") is None
+
+
+@pytest.mark.parametrize(
+    ("query", "is_zero"),
+    [
+        ("sum(a)", False),
+        ("sum(a) or vector(0)", True),
+        ("sum by (x) (a) OR on (x) (vector(0.0))", True),
+        ("sum(a or vector(0))", True),
+        ("sum(a) or absent(a) * 0", True),
+        ("sum(a) or 1 - absent_over_time(a[5m])", True),
+        ("(sum(rate(a[1m])) or vector(0)) / 60", True),
+        ("clamp_min(sum(a) or vector(0), 0)", True),
+        ('label_replace(vector(0), "x", "$1", "y", "(.*)")', True),
+        ("max_over_time((sum(a) or vector(0))[5m:1m])", True),
+        ("-(sum(a) or vector(0)) unless b", True),
+        ("sum(a) + (sum(b) or vector(0))", False),
+        ("(sum(a) or vector(0)) and on () b", False),
+        ("(sum(a) or vector(0)) > 0", False),
+        ("histogram_quantile(0, a)", False),
+        ("sum(a) or vector(12)", False),
+        ("sum(a) or time() * 0", False),
+        ('sum(a{b="or vector(0)"})', False),
+        ("sum(a) or or vector(0)", False),
+    ],
+)
+def test_a_query_may_be_zero_without_its_series(query: str, is_zero: bool) -> None:
+    assert promql.is_zero_without_series(query) == is_zero

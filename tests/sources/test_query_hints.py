@@ -20,7 +20,10 @@ INCREASE = "counts the records of a window where records/s are expected; write r
 PERCENT = "is probably a percentage where a share from 0 to 1 is expected; divide it by 100"
 NO_COUNTER = "is a rate where a counter is expected; write it below throughput_records_per_s, or leave out rate()"
 UNSELECTIVE = "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
-ZERO = "may count missing series as 0, although their number is unknown; remove `or vector(0)`"
+ZERO = (
+    "is 0 while its series are missing, although the number is then unknown; remove the part that returns 0, such as "
+    "`or vector(0)`"
+)
 NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
 
 
@@ -47,6 +50,7 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
         ("backlog_records", "sum(lag{$match}) or on () vector( 0 )", ZERO),
         ("backlog_records", "sum by (app) (lag{$match}) OR on (app) (vector(0))", ZERO),
         ("backlog_records", "sum(lag{$match} or other_lag{$match})", None),
+        ("backlog_records", "sum(lag{$match}) or or vector(0)", None),
         ("restarts", "sum(restarts{$match}) or vector(0)", None),
     ],
 )
