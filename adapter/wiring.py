@@ -18,6 +18,7 @@ from adapter.config.settings import (
     globs,
     lone_prices,
     long_targets,
+    missing_namespaces,
     unlikely_times,
     unused_matches,
     unused_parameters,
@@ -47,6 +48,7 @@ HINTS_ON_HISTORY = (
     unused_matches,
     long_targets,
     globs,
+    missing_namespaces,
     precedence.unread_sources,
     precedence.shared_inputs,
 )

@@ -174,6 +174,16 @@ def globs(config: "Config") -> list[str]:
     return [Fault(path, hint).sentence() for path, pattern in patterns if pattern and (hint := glob_hint(pattern))]
 
 
+def missing_namespaces(config: "Config") -> list[str]:
+    """A sentence for each workload without a namespace, if most workloads have one."""
+    missing = [at for at, workload in enumerate(config.workloads) if "namespace" not in workload.model_fields_set]
+    spaces = {workload.namespace for workload in config.workloads}
+    if len(spaces) == 1 or 2 * len(missing) > len(config.workloads):
+        return []
+    text = "is default, because it is not written; write the namespace of its HPA, even if it is default"
+    return [Fault(("workloads", at, "namespace"), text).sentence() for at in missing]
+
+
 def unlikely_times(config: "Config") -> list[str]:
     """A sentence for each pause that has ended, event that has ended, is far away or long, and endless period."""
     entries: list[tuple[Path, Config | Workload | Fleet]] = [

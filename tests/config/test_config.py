@@ -26,6 +26,7 @@ from adapter.config.settings import (
     globs,
     lone_prices,
     long_targets,
+    missing_namespaces,
     unlikely_times,
     unused_matches,
     unused_parameters,
@@ -487,6 +488,30 @@ def test_a_regular_expression_that_looks_like_a_glob_is_named(pattern: str, hint
 
     paths = ("fleets[0].groups", "rules_by_match[0].name") if hint else ()
     assert found == [f"{path}: is a regular expression, {hint}" for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "missing"),
+    [
+        pytest.param(("shop", None), [1], id="beside another one"),
+        pytest.param((None, "shop", "shop"), [0], id="beside several"),
+        pytest.param((None,), [], id="alone"),
+        pytest.param((None, None, "shop"), [], id="most have none"),
+        pytest.param(("default", "shop"), [], id="default is written"),
+        pytest.param(("default", None), [], id="all are in default"),
+    ],
+)
+def test_a_workload_without_a_namespace_is_named_if_most_have_one(
+    namespaces: tuple[str | None, ...], missing: list[int]
+) -> None:
+    lines = [
+        f"  - {{name: w{at}, {f'namespace: {space}, ' if space else ''}read: [{{source: it, group: a, topics: [b]}}]}}"
+        for at, space in enumerate(namespaces)
+    ]
+    sources = 'sources: {it: {kind: kafka, bootstrap_servers: "a:9092"}}\npipeline: {checkpoint: /c}\nworkloads:'
+    found = missing_namespaces(parse("\n".join([sources, *lines]), "c.yaml"))
+    text = "is default, because it is not written; write the namespace of its HPA, even if it is default"
+    assert found == [f"workloads[{at}].namespace: {text}" for at in missing]
 
 
 def test_a_pause_of_the_file_is_that_of_workloads_without_their_own():
