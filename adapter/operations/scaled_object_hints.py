@@ -6,6 +6,7 @@ from typing import Any
 Item = Mapping[str, Any]
 
 _PAUSED, _PAUSED_REPLICAS = "autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas"
+_FALSE = ("false", "False", "FALSE", "f", "F", "0")  # of Go's ParseBool; KEDA pauses at any other text
 
 
 def scaled_object_hints(hpa: str, target: tuple[str, ...], scaled_objects: Iterable[Item]) -> Iterator[str]:
@@ -24,7 +25,7 @@ def scaled_object_hints(hpa: str, target: tuple[str, ...], scaled_objects: Itera
 def _is_paused(metadata: Item) -> bool:
     """Whether KEDA deletes its HPA."""
     annotations = _inner(metadata, "annotations")
-    return _PAUSED_REPLICAS in annotations or str(annotations.get(_PAUSED, "false")).lower() != "false"
+    return _PAUSED_REPLICAS in annotations or str(annotations.get(_PAUSED, False)) not in _FALSE
 
 
 def _target(item: Item, namespace: str) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ CASES = {
     "another kind": (scaled_object({}, scaleTargetRef={"kind": "StatefulSet", "name": "orders-consumer"}), []),
     "paused": (scaled_object({"annotations": {"autoscaling.keda.sh/paused": "true"}}), []),
     "no longer paused": (scaled_object({"annotations": {"autoscaling.keda.sh/paused": "false"}}), [WARNING]),
+    "no longer paused, in short": (scaled_object({"annotations": {"autoscaling.keda.sh/paused": "f"}}), [WARNING]),
+    "paused by another text": (scaled_object({"annotations": {"autoscaling.keda.sh/paused": "no"}}), []),
     "paused in one direction": (
         scaled_object({"annotations": {"autoscaling.keda.sh/paused-scale-in": "true"}}),
         [WARNING],
