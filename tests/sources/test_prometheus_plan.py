@@ -240,6 +240,12 @@ def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None
             id="a variable of a dashboard",
         ),
         pytest.param(
+            {"signals": {"workers": "increase(a{$match}[$interval])"}, "match": {"app": "b"}},
+            "signals.workers: $interval is not $match, $by or $window; write $match for the labels of a workload, "
+            "$window for a range, or $$interval for a dollar sign",
+            id="a range of a dashboard",
+        ),
+        pytest.param(
             {"signals": {"workers": "a{$match}"}, "match": {"bad-label": "x"}},
             "match.bad-label: expected letters",
             id="a label that none can be",

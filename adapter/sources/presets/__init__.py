@@ -103,7 +103,7 @@ def template_faults(signals: Mapping[str, str]) -> list[str]:
 def _placeholder_fix(word: str) -> str:
     if word.startswith("__"):
         return "write $window for this variable of Grafana"
-    return f"write $match for the labels of a workload, or $${word} for a dollar sign"
+    return f"write $match for the labels of a workload, $window for a range, or $${word} for a dollar sign"
 
 
 def fill(template: str, match: str, by: tuple[str, ...], window: str) -> str:
