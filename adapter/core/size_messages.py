@@ -141,7 +141,8 @@ def _too_small(d: "Decision") -> str:
     if d.too_small_workers is None or d.reference_workers is None or d.too_small_workers >= d.reference_workers:
         return ""
     carry = "carries" if d.too_small_workers == 1 else "carry"
-    highest = max(d.input_rate_records_per_s or 0.0, d.forecast_input_rate_records_per_s or 0.0)
+    expected = (d.input_rate_records_per_s or 0.0) * (d.expected_times or 1.0)
+    highest = max(expected, d.forecast_input_rate_records_per_s or 0.0)
     tight = ", without headroom" if (d.too_small_capacity_records_per_s or 0.0) >= highest else ""
     return f"; {workers(d.too_small_workers)} {carry} {rate(d.too_small_capacity_records_per_s)} at most{tight}"
 

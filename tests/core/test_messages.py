@@ -367,6 +367,17 @@ SENTENCES = {
         ),
         f"Holding 12 workers: {RATES}, capacity unknown; 1 worker carries 1 100/s at most, without headroom",
     ),
+    "hold because the next smaller even size carries too little for an event": (
+        decision(
+            Reason.HOLD,
+            **DRAIN | SAME | {"keep_behind_s": 0.0, "needed_workers": 12},
+            expected_times=2.0,
+            too_small_workers=6,
+            too_small_capacity_records_per_s=1900.0,
+        ),
+        "Holding 12 workers: backlog time 0.0 s, input 1 000/s (2.0 times in an expected event), throughput 1 000/s; "
+        "no backlog is expected within 15 min; 6 workers carry 1 900/s at most",
+    ),
     "hold of a policy without an outlook": (
         decision(Reason.HOLD, **CALM, policy="netflix", wanted_workers=10, needed_workers=8),
         f"Holding 10 workers: {RATES}, capacity unknown; 8 would be enough",
