@@ -152,17 +152,9 @@ def test_the_backlog_of_stuck_partitions_needs_no_workers():
 
 def test_stuck_partitions_do_not_hold_the_workers_of_an_idle_job():
     """The backlog of a partition that needs a repair waits while the others have no input."""
-
-    def stuck(running):
-        rows = [row for row in running.rows() if row[2] != "backlog_records"]
-        waits = running.appended - running.processed
-        return rows + job(backlog_records=waits + 5000, stuck_backlog_records=5000.0)
-
-    running, state = Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12), EMPTY
-    while running.at_s <= 1800:
-        state, decisions = advance(state, tick(running.at_s, stuck(running)), drain(down_window_s=600.0))
-        running.scale(rows(decisions)[0].required_workers)
-        running.run()
+    running, stuck = Fluid(lambda at_s: 900.0 if at_s < 300 else 0.0, workers=12), {"stuck_backlog_records": 5000.0}
+    running.more = lambda at_s: stuck | {"backlog_records": running.appended - running.processed + 5000}
+    closed_each({JOB: running}, 1800, drain(down_window_s=600.0), tick_s=TICK_S)
     assert running.workers == 1
 
 

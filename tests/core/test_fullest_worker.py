@@ -13,31 +13,24 @@ from adapter.core.messages import sentence
 from adapter.core.policies import drain
 from adapter.core.rule_book import RuleBook
 from adapter.core.rules import Rules
-from adapter.core.state import EMPTY
 
 # 91 % busy: more workers would have fewer partitions each.
 BUSY = {"policy": "drain", "worker_capacity_records_per_s": 110.0, "max_workers": 20}
 QUIET = (0,) * 20
 
 
+def seen(records, partitions, hottest=None, backlog=0, **more):
+    """Ticks of ten workers that keep pace with 1 000/s. records: the backlog of the worst partition at each."""
+    known = {"hottest_partition_ratio": hottest} | more
+    return [
+        tick(at_s, job(**flow(at_s, backlog=backlog), **counts(10, partitions=partitions), **known | worst))
+        for at_s, worst in ((15.0 * at, {"highest_partition_backlog_records": each}) for at, each in enumerate(records))
+    ]
+
+
 def lagging(*records, stuck=None, partitions=20, hottest=None):
-    """Ten workers keep pace with 1 000/s. records: the backlog of the worst partition at each tick."""
-    return last(
-        [
-            tick(
-                15.0 * number,
-                job(
-                    **flow(15.0 * number),
-                    **counts(10, partitions=partitions),
-                    highest_partition_backlog_records=waiting,
-                    hottest_partition_ratio=hottest,
-                    stuck_backlog_records=stuck,
-                ),
-            )
-            for number, waiting in enumerate(records)
-        ],
-        book(**BUSY),
-    )
+    """The last decision. Arguments as of `seen`."""
+    return last(seen(records, partitions, hottest, stuck_backlog_records=stuck), book(**BUSY))
 
 
 @pytest.mark.parametrize(
@@ -86,20 +79,8 @@ def test_the_sentence_names_the_worst_partition_if_the_sum_hides_it():
 
 def learned(*records, minutes=0, partitions=25, backlog=0, hottest=None):
     """The load at which the fullest of ten workers fell behind. It has 3 of 25 partitions, which is 1.2 of the mean."""
-    ticks = [
-        tick(
-            15.0 * number,
-            job(
-                **flow(15.0 * number, backlog=backlog),
-                **counts(10, partitions=partitions),
-                highest_partition_backlog_records=waiting,
-                hottest_partition_ratio=hottest,
-            ),
-        )
-        for number, waiting in enumerate((*records, *(0,) * 4 * minutes))
-    ]
-    rules = book(**BUSY | {"worker_capacity_records_per_s": 125.0})
-    *_, (state, _) = replay(ticks, rules, EMPTY)
+    ticks = seen((*records, *(0,) * 4 * minutes), partitions, hottest, backlog)
+    *_, (state, _) = replay(ticks, book(**BUSY | {"worker_capacity_records_per_s": 125.0}))
     return state.slow.fullest_ratio[0]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from builders import (
     EMPTY,
+    JOB,
     TICK_S,
     Fluid,
     advance,
@@ -371,15 +372,9 @@ def test_a_scale_up_of_more_than_an_hour_ago_is_not_judged():
 def test_a_scale_up_that_has_shown_its_gain_is_not_judged_again():
     """Half an hour after a scale-up whose workers cleared a backlog, a release makes them half as fast."""
     running = Fluid(lambda at_s: 820.0, workers=8, pause_s=20.0, missing=lambda at_s: ["utilization_ratio"])
-    state, bounds = EMPTY, set()
-    while running.at_s < 2700:
-        running.each = 100.0 if running.at_s < 2400 else 50.0
-        state, decisions = advance(state, tick(running.at_s, running.rows()), book(policy="drain"))
-        (decided,) = rows(decisions)
-        bounds.add(decided.bound)
-        running.scale(decided.required_workers)
-        running.run()
-    assert Bound.INEFFECTIVE not in bounds
+    running.sink = lambda at_s: running.workers * (100.0 if at_s < 2400 else 50.0)
+    decided = closed_each({JOB: running}, 2685, book(policy="drain"), tick_s=TICK_S)[JOB]
+    assert Bound.INEFFECTIVE not in {d.bound for d in decided}
     assert running.workers > 18
 
 

@@ -4,7 +4,7 @@ from functools import cache
 from math import isnan, nan
 
 import pytest
-from builders import JOB, TICK_S, Fluid, book, counts, flow, fold, history, job, last, tick
+from builders import JOB, TICK_S, Fluid, book, closed_each, counts, flow, fold, history, job, last, tick
 from policy_inputs import stage_input
 
 from adapter.core.decisions import Bound, Reason
@@ -211,30 +211,27 @@ NEEDED = {  # capacity of the later stage on one worker, that of the source, and
 }
 
 
+class TwoStages(Fluid):
+    """A source of ten partitions, and a later stage that reports no backlog."""
+
+    def rows(self, workload):
+        read = {"processed_records": self.processed, "appended_records": self.appended}
+        read |= {"backlog_records": self.appended - self.processed, "partitions": 10}
+        later = job(workload, stage="Map", processed_records=self.processed, utilization_ratio=self.busy)
+        return [*job(workload, stage="Source", **counts(self.workers) | read), *later]
+
+
 @cache
 def sizes_of_followers():
-    """The workers of each job of NEEDED by tick. It has ten partitions; from 300 s on, 4 000/s arrive."""
+    """The target of each job of NEEDED by tick. From 300 s on, 4 000/s arrive."""
 
     def running(each, source):
-        return Fluid(lambda at_s: 500.0 if at_s < 300 else 4000.0, each=each, sink=lambda at_s: source, pause_s=15)
-
-    def seen(case, running):
-        read = {"processed_records": running.processed, "appended_records": running.appended}
-        read |= {"backlog_records": running.appended - running.processed, "partitions": 10}
-        later = job(case, stage="Map", processed_records=running.processed, utilization_ratio=running.busy)
-        return [*job(case, stage="Source", **counts(running.workers) | read), *later]
+        return TwoStages(lambda at_s: 500.0 if at_s < 300 else 4000.0, each=each, sink=lambda at_s: source, pause_s=15)
 
     jobs = {case: running(each, source) for case, (each, source, _) in NEEDED.items()}
     rules = RuleBook(by_workload=dict.fromkeys(jobs, Rules(policy="drain", max_workers=200)))
-    state, sizes = EMPTY, {case: [] for case in jobs}
-    for at_s in range(0, 1800, TICK_S):
-        state, decisions = advance(state, tick(at_s, *(seen(case, each) for case, each in jobs.items())), rules)
-        for found in rows(decisions):
-            jobs[found.workload].scale(found.required_workers)
-        for case, each in jobs.items():
-            sizes[case].append(each.workers)
-            each.run()
-    return sizes
+    decided = closed_each(jobs, 1785, rules, tick_s=TICK_S)
+    return {case: [d.required_workers or 0 for d in found] for case, found in decided.items()}
 
 
 @pytest.mark.parametrize("case", NEEDED)
@@ -266,13 +263,9 @@ JOIN = {  # two sources, of which only one is behind; operators that are not cha
 
 def test_the_true_rate_follows_a_step_of_the_load_at_once():
     """Ten workers process 100/s each. The busy time is the newest one, the window still has the time before."""
-    running, state, rates = Fluid(lambda at_s: 300.0 if at_s < 300 else 900.0), EMPTY, {}
-    while running.at_s < 400:
-        state, decisions = advance(state, tick(running.at_s, running.rows()), book(**PLAIN, max_workers=10))
-        (decided,) = rows(decisions)
-        rates[running.at_s] = decided.true_rate_records_per_s
-        running.run()
-    assert [rate for at_s, rate in rates.items() if at_s >= 60] == pytest.approx([1000] * 23)
+    running, rules = Fluid(lambda at_s: 300.0 if at_s < 300 else 900.0), book(**PLAIN, max_workers=10)
+    decided = closed_each({JOB: running}, 390, rules, follows=lambda at_s: False, tick_s=TICK_S)[JOB]
+    assert [d.true_rate_records_per_s for d in decided if d.at_s >= 60] == pytest.approx([1000] * 23)
 
 
 def test_every_stage_of_a_complex_job_has_its_load_true_rate_and_parallelism():
