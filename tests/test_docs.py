@@ -5,6 +5,8 @@ import re
 import subprocess
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
@@ -164,6 +166,21 @@ OWN_MESSAGES = [
     if section.startswith(OWN_SECTIONS)
     for message, _ in ROW.findall(section)
 ]
+
+
+def test_the_listener_for_spark_commits_the_end_of_each_micro_batch() -> None:
+    commits, names = [], dict[str, Any]()
+    code = re.search(r"```python\n(.*?)```", DOCUMENTS[ROOT / "docs" / "sources.md"], re.DOTALL)
+    assert code is not None
+    exec(code[1], names)  # noqa: S102  # the example of the document
+    names["Consumer"] = lambda _: SimpleNamespace(commit=lambda offsets, **_: commits.append(offsets))
+    source = SimpleNamespace(endOffset='{"invoices": {"0": 7, "1": 9}}')
+    event = SimpleNamespace(progress=SimpleNamespace(sources=[source]))
+
+    names["OffsetCommitter"]("kafka:9092", "invoices").onQueryProgress(event)
+
+    committed = [(each.topic, each.partition, each.offset) for each in commits[0]]
+    assert committed == [("invoices", 0, 7), ("invoices", 1, 9)]
 
 
 @pytest.mark.parametrize("message", OWN_MESSAGES)
