@@ -13,7 +13,7 @@ _RESCALES = (5.0, 1000.0)  # a day, at the left and at the right
 _LABEL_HEIGHT, _LETTER_WIDTH = 11, 5.2
 _TITLE = "Worker-hours against rescales"
 _LEGEND = (
-    "Blue: drain, from a rescale worth 10 s (right) to a day (left). Grey: other policies. Hollow: late on a trace "
+    "Blue: drain, from a rescale worth a second (right) to a day (left). Grey: other policies. Hollow: late on a trace "
     "or more. Lower left is better."
 )
 _BEYOND = "Outside the plot: policies with more than twice the oracle's worker-hours, or fewer than 5 rescales a day."
