@@ -226,12 +226,14 @@ def test_metricsql_is_not_checked_but_its_signals_and_placeholders_are() -> None
         ),
         pytest.param(
             {"signals": {"workers": "rate(a{$match}[$__rate_interval])"}, "match": {"app": "b"}},
-            "signals.workers: $__rate_interval is not $match, $by or $window; write $window for this variable",
+            "signals.workers: $__rate_interval is not $match, $by or $window; variables of Grafana are unknown "
+            "here; write [$window] for a range",
             id="a variable of Grafana",
         ),
         pytest.param(
             {"signals": {"workers": "increase(a{$match}[${__range_s}s])"}, "match": {"app": "b"}},
-            "signals.workers: $__range_s is not $match, $by or $window; write $window for this variable",
+            "signals.workers: $__range_s is not $match, $by or $window; variables of Grafana are unknown here; "
+            "write [$window] for a range",
             id="another variable of Grafana",
         ),
         pytest.param(

@@ -102,7 +102,7 @@ def template_faults(signals: Mapping[str, str]) -> list[str]:
 
 def _placeholder_fix(word: str) -> str:
     if word.startswith("__"):
-        return "write $window for this variable of Grafana"
+        return "variables of Grafana are unknown here; write [$window] for a range"
     return f"write $match for the labels of a workload, $window for a range, or $${word} for a dollar sign"
 
 
