@@ -214,7 +214,7 @@ class Serving(Model):
     cert_file: File | None = Field(default=None, description="PEM file of its certificate, re-read on change.")
     key_file: File | None = Field(default=None, description="PEM file of the certificate's key.")
     metrics_port: int | None = Field(default=None, ge=0, le=65535, description="Port of metrics and probes.")
-    kubeconfig: File | None = Field(
+    kubeconfig: Text | None = Field(
         default=None, description="Path of a kubeconfig; the pod's service account by default."
     )
     snapshot_url: Url | None = Field(default=None, description="Address of the pipeline's snapshot; none in `run`.")

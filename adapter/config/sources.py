@@ -107,7 +107,7 @@ class KubernetesSource(Model):
     """The HPAs that use the adapter's metrics, and their scale targets."""
 
     kind: Literal["kubernetes"] = Field(description="Kind of the system.")
-    kubeconfig: File | None = Field(
+    kubeconfig: Text | None = Field(
         default=None, description="Path of a kubeconfig; the pod's service account by default."
     )
     context: Text | None = Field(default=None, description="Context of the kubeconfig; its current context by default.")

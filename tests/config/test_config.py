@@ -514,6 +514,12 @@ def test_a_workload_without_a_namespace_is_named_if_most_have_one(
     assert found == [f"workloads[{at}].namespace: {text}" for at in missing]
 
 
+def test_a_kubeconfig_may_be_in_the_home_folder_because_the_client_expands_it():
+    cluster = 'sources:\n  cluster: {kind: kubernetes, kubeconfig: "~/.kube/config"}'
+    config = parse(SOUND.replace("sources:", cluster, 1) + 'serving: {kubeconfig: "~/.kube/config"}\n', "c.yaml")
+    assert config.sources["cluster"].kubeconfig == config.serving.kubeconfig == "~/.kube/config"
+
+
 def test_a_pause_of_the_file_is_that_of_workloads_without_their_own():
     own = SOUND.replace("rules: {max_workers: 12}", "pause: {direction: up}")
     book = rule_book(parse(own + "pause: {direction: down, until: 2999-01-31T18:00:00Z}\n", "c.yaml"))
