@@ -175,7 +175,7 @@ def globs(config: "Config") -> list[str]:
 
 
 def missing_namespaces(config: "Config") -> list[str]:
-    """A sentence for each workload without a namespace, if most workloads have one."""
+    """A sentence for each workload without a namespace, if at least half of the workloads have one."""
     missing = [at for at, workload in enumerate(config.workloads) if "namespace" not in workload.model_fields_set]
     spaces = {workload.namespace for workload in config.workloads}
     if len(spaces) == 1 or 2 * len(missing) > len(config.workloads):

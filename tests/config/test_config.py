@@ -501,7 +501,7 @@ def test_a_regular_expression_that_looks_like_a_glob_is_named(pattern: str, hint
         pytest.param(("default", None), [], id="all are in default"),
     ],
 )
-def test_a_workload_without_a_namespace_is_named_if_most_have_one(
+def test_a_workload_without_a_namespace_is_named_if_half_have_one(
     namespaces: tuple[str | None, ...], missing: list[int]
 ) -> None:
     lines = [

@@ -136,3 +136,9 @@ def test_matchers_of_any_values_are_valid_promql(values: list[str]) -> None:
 )
 def test_a_query_may_be_zero_without_its_series(query: str, is_zero: bool) -> None:
     assert promql.is_zero_without_series(query) == is_zero
+
+
+def test_a_query_of_thousands_of_operands_is_a_vector_that_is_not_judged():
+    query = " + ".join(["sum(a)"] * 2000)
+    assert promql.result_kind(query) == "vector"
+    assert not promql.is_zero_without_series(query)
