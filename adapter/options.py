@@ -46,7 +46,8 @@ def _number(
 
 
 HpaFiles = Annotated[
-    list[Path] | None, typer.Option("--hpa", metavar="FILE", help="Manifests with HPAs to check; may be given again.")
+    list[Path] | None,
+    typer.Option("--hpa", metavar="PATH", help="A file or a folder of manifests with HPAs; may be given again."),
 ]
 _PRICE = "a price of at least 0, such as 0.04"
 

@@ -11,6 +11,7 @@ import yaml
 from adapter.config.faults import Fault, Path, path_of, value_text
 from adapter.errors import ConfigError
 
+_MANIFESTS = (".yaml", ".yml", ".json")
 _KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "merge")
 _TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
 _MERGE = "tag:yaml.org,2002:merge"
@@ -86,6 +87,12 @@ def text_of(path: FilePath) -> str:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}; expected a YAML file"]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: expected UTF-8 text, got other bytes at byte {error.start}"]) from error
+
+
+def manifest_files(paths: Iterable[FilePath]) -> Iterator[FilePath]:
+    """The files among the paths, and those with manifests in the folders among them, as kubectl selects them."""
+    for path in paths:
+        yield from sorted(file for file in path.iterdir() if file.suffix in _MANIFESTS) if path.is_dir() else [path]
 
 
 def manifests(path: FilePath) -> list[tuple[dict[Any, Any], list[str]]]:

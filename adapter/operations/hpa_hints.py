@@ -48,7 +48,7 @@ def _ended(annotations: HpaAnnotations) -> Iterator[str]:
 def _target_values(name: str, target: Json) -> Iterator[str]:
     """Report a percentage of a share, and the value of a size that is the target of a count or a rate."""
     if name == "utilization" and (share := number_of(target.get("value", "1"))) > 1:
-        fix = f"; write {share * 10:.0f}m for {share:.0f} %" if share % 1 == 0 and share <= 100 else ""
+        fix = f"; write {share * 10:.0f}m for {share:.0f} %" if share % 1 == 0 and share < 100 else ""
         yield f'utilization is at most 1, so with Value "{target["value"]}" the HPA only removes replicas{fix}'
     unit = METRICS[name].unit
     if unit in _COUNTED and METRICS[name].target and number_of(target.get("averageValue", "0")) == 1:

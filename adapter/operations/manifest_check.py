@@ -10,7 +10,7 @@ import numpy as np
 import structlog
 
 from adapter.config import ChartValues, Config, Workload, rule_book
-from adapter.config.document import manifests
+from adapter.config.document import manifest_files, manifests
 from adapter.config.faults import nearest, suggestion
 from adapter.core.formatting import counted
 from adapter.core.metrics import METRICS
@@ -72,8 +72,8 @@ class _Manifest:
     own: Autoscaler | None = None  # if it scales by the adapter
 
 
-def check(files: Collection[Path], config: Config, values: ChartValues | None = None) -> str:
-    """Return a sentence about the HPAs in the files that scale by the adapter. Raises ConfigError with every fault.
+def check(paths: Collection[Path], config: Config, values: ChartValues | None = None) -> str:
+    """Return a sentence about the HPAs in files and folders that scale by the adapter. Raises ConfigError with faults.
 
     values: those of the chart that contain the configuration, None if it has a file of its own. Logs a warning for each
     HPA that Kubernetes accepts and that is probably a mistake, and one if no HPA scales by the adapter.
@@ -82,7 +82,7 @@ def check(files: Collection[Path], config: Config, values: ChartValues | None = 
     found: dict[str, _Manifest] = {}
     faults: list[str] = []
     scaled_objects: list[Mapping[str, Any]] = []
-    for file in files:
+    for file in manifest_files(paths):
         try:
             given = manifests(file)
         except ConfigError as error:
@@ -105,7 +105,7 @@ def check(files: Collection[Path], config: Config, values: ChartValues | None = 
         for hint in (*each.hints, *(scaled_object_hints(each.name, each.target, scaled_objects) if each.own else ()))
     ]
     if not warnings and not scaled_objects and not any(each.own for each in found.values()):
-        names = _listed([str(file) for file in files])
+        names = _listed([str(path) for path in paths])
         warnings = [f"no HPA in {names} scales by a metric of the adapter; name the files of those that do"]
     for warning in warnings:
         log.warning(warning)

@@ -1,5 +1,6 @@
 """HPAs in files are checked with the rules by which the pipeline reads them in a cluster."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,16 @@ def test_a_list_of_kubectl_is_read(tmp_path: Path) -> None:
     items = [hpa(), hpa("carts", "carts")]
     found = check([file_of(tmp_path, {"apiVersion": "v1", "kind": "List", "items": items})], KNOWN)
     assert found == "2 HPAs without a fault for 2 workloads; without an HPA: eu/carts"
+
+
+def test_the_manifests_of_a_folder_are_read(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("[: no YAML")
+    (tmp_path / "a.yml").write_text(yaml.safe_dump(hpa()))
+    (tmp_path / "b.json").write_text(json.dumps(hpa("carts", "carts")))
+    assert check([tmp_path], KNOWN).startswith("2 HPAs without a fault")
+    (tmp_path / "a.yml").write_text(yaml.safe_dump(hpa(metadata=rules(min_worker=2))))
+    with pytest.raises(ConfigError, match=f"^{tmp_path}/a.yml: HPA shop/orders: "):
+        check([tmp_path], KNOWN)
 
 
 @pytest.mark.parametrize("metric", [{}, among("orders")], ids=["in a label", "in an expression"])
@@ -636,6 +647,7 @@ def test_an_unusual_target_is_named_with_its_effect(tmp_path: Path, name: str, k
             "1500m",
             'utilization is at most 1, so with Value "1500m" the HPA only removes replicas',
         ),
+        ("utilization", "Value", "1e2", 'utilization is at most 1, so with Value "1e2" the HPA only removes replicas'),
         ("utilization", "Value", "1", None),
         (
             "backlog",
