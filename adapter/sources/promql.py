@@ -4,6 +4,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import nan
 
 import promql_parser
@@ -12,6 +13,8 @@ _META = re.compile(r"[\\.+*?()|\[\]{}^$]")  # as Go's regexp.QuoteMeta
 _TOKEN = re.compile(r"""[A-Za-z_:][\w:]*|\d[\w.]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|=~|!~|[=!<>]=|\S""")
 _OPEN, _CLOSED, _QUOTES = "([{", ")]}", "\"'`"
 _SELECTIONS = ("topk", "bottomk", "limitk", "limit_ratio")  # of series, with their labels
+_PER_WINDOW = ("rate", "irate", "increase")  # functions that take the fall of a counter for its reset
+_GROWING_WITH_SERIES = ("sum", "avg", "count")  # aggregates that may fall when a series ends
 _VAGUE = "invalid promql query"  # a message of the parser without position and cause
 _SYNTAX = (_VAGUE, "unexpected", "unclosed", "unterminated", "no expression", "bad number")
 _KINDS = {
@@ -23,6 +26,17 @@ _KINDS = {
 # Texts that can continue a prefix of a valid query, before and after its open brackets are closed.
 _NEXT = ("", " a", "(a)", "(x)(a)", ' "a"', '="a"', ' x="a"', " 1m")
 _AFTER = ("", " (a)", " a")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a query consists of."""
+
+    metrics: frozenset[str]  # the names of the series that it selects
+    functions: frozenset[str]  # those that it calls
+    operators: frozenset[str]  # those between two operands
+    has_offset: bool
+    has_rate_of_aggregate: bool  # of a sum, which falls when one of its series ends
 
 
 def equal(label: str, value: str) -> str:
@@ -74,11 +88,65 @@ def _kind(expression: object) -> str:
     return _KINDS.get(type(expression).__name__, "vector")
 
 
-def drops(query: str, label: str) -> bool:
-    """Whether the outermost aggregation of a query removes a label from the result."""
-    expression = promql_parser.parse(query)
+def parts(query: str) -> Parts | None:
+    """What a query consists of, None if it is invalid."""
+    if _cause(query) is not None:
+        return None
+    found = list(_expressions(promql_parser.parse(query)))
+    calls = [each for each in found if isinstance(each, promql_parser.Call)]
+    selectors = [each for each in found if isinstance(each, promql_parser.VectorSelector)]
+    return Parts(
+        metrics=frozenset(each.name for each in selectors if each.name),
+        functions=frozenset(each.func.name for each in calls),
+        operators=frozenset(str(each.op) for each in found if isinstance(each, promql_parser.BinaryExpr)),
+        has_offset=any(each.offset is not None for each in selectors),
+        has_rate_of_aggregate=any(_is_rate_of_aggregate(each) for each in calls),
+    )
+
+
+def _expressions(expression: promql_parser.Expr) -> Iterator[promql_parser.Expr]:
+    """An expression and all below it, without recursion: a query may have thousands of operands."""
+    waiting = [expression]
+    while waiting:
+        yield (each := waiting.pop())
+        waiting += _operands(each)
+
+
+def _operands(expression: promql_parser.Expr) -> list[promql_parser.Expr]:
+    match expression:
+        case promql_parser.BinaryExpr():
+            return [expression.lhs, expression.rhs]
+        case promql_parser.Call():
+            return list(expression.args)
+        case promql_parser.MatrixSelector():
+            return [expression.vector_selector]
+        case (
+            promql_parser.ParenExpr()
+            | promql_parser.UnaryExpr()
+            | promql_parser.AggregateExpr()
+            | promql_parser.SubqueryExpr()
+        ):
+            return [expression.expr]
+    return []
+
+
+def _is_rate_of_aggregate(call: promql_parser.Call) -> bool:
+    argument = next(iter(call.args), None)
+    if call.func.name not in _PER_WINDOW or not isinstance(argument, promql_parser.SubqueryExpr):
+        return False
+    inner = _without_brackets(argument.expr)
+    return isinstance(inner, promql_parser.AggregateExpr) and str(inner.op) in _GROWING_WITH_SERIES
+
+
+def _without_brackets(expression: promql_parser.Expr) -> promql_parser.Expr:
     while isinstance(expression, promql_parser.ParenExpr):
         expression = expression.expr
+    return expression
+
+
+def drops(query: str, label: str) -> bool:
+    """Whether the outermost aggregation of a query removes a label from the result."""
+    expression = _without_brackets(promql_parser.parse(query))
     if not isinstance(expression, promql_parser.AggregateExpr):
         return False
     op, param = str(expression.op), expression.param

@@ -9,10 +9,8 @@ from adapter.core.samples import COUNTERS
 from adapter.sources import presets, promql
 from adapter.sources.prometheus_plan import configured_reads, namespace_of, preset_of
 
-_COUNTER = re.compile(r'_total(?![\w:"])')  # a recording rule such as job:records_total:rate5m is a rate
-_RATE = re.compile(r"(?:rate|increase|delta|deriv)[a-z_]* *\(|\boffset\b")
-_PER_WINDOW = re.compile(r"\b(?:i?rate|increase)\s*\(")
-_OF_AGGREGATE = re.compile(r"\b(?:i?rate|increase)\s*\(\s*(?:sum|max|min|avg|count)\b")
+_RATE = ("rate", "irate", "increase", "delta", "idelta", "deriv")  # functions that make a rate of a counter
+_PER_WINDOW = {"rate", "irate", "increase"}
 _PERCENT = re.compile("percent|pct", re.IGNORECASE)
 _RATES = {"processed_records": "throughput_records_per_s", "appended_records": "input_rate_records_per_s"}
 _SHARED_LABELS = {"job", "exported_job", "instance", "namespace", "cluster", "region", "env", "service", "topic"}
@@ -55,27 +53,36 @@ def _namespace_hints(config: Config) -> Iterator[str]:
 
 def _other_namespace(reads: PrometheusReading | Fleet, namespace: str) -> str | None:
     """The namespace of the workers that an entry selects, if it is another one. Exporters have one of their own."""
-    selected = reads.match.get("namespace") if reads.preset in _OF_WORKERS else None
+    # Beside exported_namespace, namespace is that of an exporter.
+    is_of_workers = reads.preset in _OF_WORKERS and "exported_namespace" not in reads.match
+    selected = reads.match.get("namespace") if is_of_workers else None
     return selected if selected != namespace else None
 
 
 def _query_hints(signal: str, template: str, match: Mapping[str, str]) -> Iterator[str]:
     if match and not presets.count_placeholder(template, "match"):
         yield "has no $match, so `match` does not limit the series that it reads; write METRIC{$match}"
-    is_rate = signal.endswith(("_per_s", "_ratio"))
-    if is_rate and _COUNTER.search(template) and not _RATE.search(template):
-        yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
-    if signal in COUNTERS and _PER_WINDOW.search(template):
-        yield f"is a rate where a counter is expected; write it below {_RATES[signal]}, or leave out rate()"
-    if _OF_AGGREGATE.search(template):
-        yield "is the rate of an aggregate, which falls when a worker ends; write sum(rate(METRIC{$match}[$window]))"
-    if signal.endswith("_per_s") and "increase" in template and "/" not in template:
-        yield "counts the records of a window where records/s are expected; write rate() for increase()"
-    if signal.endswith("_ratio") and _PERCENT.search(template) and not re.search("100|0?[.]01|1e-2", template):
-        yield "is probably a percentage where a share from 0 to 1 is expected; divide it by 100"
-    if signal != "restarts" and promql.is_zero_without_series(presets.fill(template, 'a="b"', ("a",), "60s")):
+    query = presets.fill(template, 'a="b"', ("a",), "60s")
+    if parts := promql.parts(query):
+        yield from _part_hints(signal, parts)
+    if signal != "restarts" and promql.is_zero_without_series(query):
         text = "is 0 while its series are missing, although the number is then unknown"
         yield f"{text}; remove the part that returns 0, such as `or vector(0)`"
+
+
+def _part_hints(signal: str, parts: promql.Parts) -> Iterator[str]:
+    is_rate, is_scaled = signal.endswith(("_per_s", "_ratio")), bool(parts.operators & {"*", "/"})
+    counts = any(name.endswith("_total") for name in parts.metrics) and not parts.has_offset
+    if is_rate and counts and not any(name.startswith(_RATE) for name in parts.functions):
+        yield "is a counter where a rate is expected; write rate(METRIC{$match}[$window])"
+    if signal in COUNTERS and parts.functions & _PER_WINDOW:
+        yield f"is a rate where a counter is expected; write it below {_RATES[signal]}, or leave out rate()"
+    if parts.has_rate_of_aggregate:
+        yield "is the rate of an aggregate, which falls when a worker ends; write sum(rate(METRIC{$match}[$window]))"
+    if signal.endswith("_per_s") and "increase" in parts.functions and not is_scaled:
+        yield "counts the records of a window where records/s are expected; write rate() for increase()"
+    if signal.endswith("_ratio") and any(map(_PERCENT.search, parts.metrics)) and not is_scaled:
+        yield "is probably a percentage where a share from 0 to 1 is expected; divide it by 100"
 
 
 def _match_hints(reads: PrometheusReading | Fleet) -> Iterator[str]:

@@ -44,7 +44,14 @@ NO_RATE = "is a counter where a rate is expected; write rate(METRIC{$match}[$win
         ("processed_records", "sum(rate(done_total{$match}[$window]))", NO_COUNTER),
         ("throughput_records_per_s", "rate(sum(done_total{$match})[1m:])", AGGREGATE),
         ("throughput_records_per_s", "sum(increase(done_total{$match}[$window]))", INCREASE),
+        ("throughput_records_per_s", "rate(max by (app) (done_total{$match})[1m:])", None),
+        ("throughput_records_per_s", "rate(sum:done_total{$match}[$window])", None),
+        ("throughput_records_per_s", "rate(records_increased_total{$match}[$window])", None),
+        ("throughput_records_per_s", "sum(increase(done_total{$match}[1m])) * 0.01667", None),
+        ("throughput_records_per_s", "sum(done_total{$match}", None),
         ("cpu_ratio", "avg(cpu_percent{$match})", PERCENT),
+        ("cpu_ratio", "avg(cpu_percent{$match}) / 1e2", None),
+        ("cpu_ratio", 'avg(cpu{$match, panel="percent"})', None),
         ("cpu_ratio", "avg(cpu_percent{$match}) / 100", None),
         ("backlog_records", "sum(lag{$match}) or vector(0)", ZERO),
         ("backlog_records", "sum(lag{$match}) or on () vector( 0 )", ZERO),
@@ -137,16 +144,17 @@ def test_a_query_of_a_workload_without_match_needs_no_match() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "namespace", "has_hint"),
+    ("preset", "match", "has_hint"),
     [
-        ("flink", "shop", False),
-        ("flink", "risk", True),
-        ("kube-state-metrics", "risk", True),
-        ("kafka-exporter", "monitoring", False),
+        ("flink", {"namespace": "shop"}, False),
+        ("flink", {"namespace": "risk"}, True),
+        ("flink", {"namespace": "risk", "exported_namespace": "shop"}, False),
+        ("kube-state-metrics", {"namespace": "risk"}, True),
+        ("kafka-exporter", {"namespace": "monitoring"}, False),
     ],
 )
-def test_series_of_workers_in_another_namespace_have_a_hint(preset: str, namespace: str, has_hint: bool) -> None:
-    match = {presets.load(preset).workload_label: "fraud", "namespace": namespace}
+def test_series_of_workers_in_another_namespace_have_a_hint(preset: str, match: dict[str, str], has_hint: bool) -> None:
+    match = {presets.load(preset).workload_label: "fraud"} | match
     own = Workload(namespace="shop", name="fraud", read=(reading(preset=preset, match=match),))
     text = "is risk, but the workload belongs to the namespace shop, where its HPA is; correct one of them"
     assert hints(config(own)) == ([f"workloads[0].read[0].match.namespace: {text}"] if has_hint else [])
