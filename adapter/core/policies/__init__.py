@@ -37,7 +37,9 @@ class Policy:
     needs: tuple[Need, ...]
     parameters: tuple[str, ...] = ()  # of Rules that only the policies that list them use
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
-    unset: Mapping[str, str] = field(default_factory=dict)  # what it does without a parameter, if that is no default
+    unset: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what it does without a parameter, beside its default or in its place
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
     published: bool = True  # a published text defines it; with `safety: off` only that text applies
     checks_the_job: bool = False  # its text stops for failures, deployments and an unhealthy sink
@@ -71,6 +73,7 @@ POLICIES = (
             "ineffective_block_s": 1800.0,
         },
         unset={
+            **dict.fromkeys(("down_window_s", "cooldown_down_s"), "less with a `rescale_worth_s` below 60"),
             "rescale_worth_s": "6 × `rescale_pause_s`, but at most 180; or 2.5 × `rescale_pause_s` if that is more; "
             "always 60 to 300; with both prices, more",
             "cooldown_up_s": "waits until the new workers are warm and measured",
@@ -177,4 +180,5 @@ def describe(parameter: str, meaning: str) -> str:
 def _while_unset(policy: Policy, parameter: str) -> str:
     unit = " s" if parameter.endswith("_s") else ""
     default = policy.defaults.get(parameter)
-    return f"uses {default:g}{unit}" if default is not None else policy.unset.get(parameter, "")
+    used = [] if default is None else [f"uses {default:g}{unit}"]
+    return ", ".join([*used, *([policy.unset[parameter]] if parameter in policy.unset else [])])
