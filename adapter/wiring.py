@@ -12,17 +12,7 @@ from adapter import config as configuration
 from adapter.apiserver.app import create_app
 from adapter.apiserver.server import Server
 from adapter.apiserver.tls import LiveTls
-from adapter.config import ChartValues, Check, Config
-from adapter.config.settings import (
-    excluded_events,
-    globs,
-    lone_prices,
-    long_targets,
-    missing_namespaces,
-    unlikely_times,
-    unused_matches,
-    unused_parameters,
-)
+from adapter.config import ChartValues, Check, Config, hints
 from adapter.core.messages import sentence
 from adapter.pipeline.java import check_java
 from adapter.pipeline.job import StreamingJob
@@ -44,28 +34,23 @@ HINTS_ON_HISTORY = (
     needs.hints,
     kafka.hints,
     query_hints.hints,
-    unused_parameters,
-    unused_matches,
-    long_targets,
-    globs,
-    missing_namespaces,
+    *hints.ON_HISTORY,
     precedence.unread_sources,
     precedence.shared_inputs,
 )
-# A pause that has ended still holds in a history, and a report shows a lone price.
-HINTS = (*HINTS_ON_HISTORY, unlikely_times, excluded_events, lone_prices)
+HINTS = (*HINTS_ON_HISTORY, *hints.OF_FUTURE)
 
 log = structlog.get_logger(__name__)
 
 
-def load(path: Path, hints: Sequence[Check] = HINTS) -> Config:
+def load(path: Path, warnings: Sequence[Check] = HINTS) -> Config:
     """The configuration in a file, with every check of every part. Raises ConfigError with all faults."""
-    return configuration.load(path, CHECKS, hints)
+    return configuration.load(path, CHECKS, warnings)
 
 
-def load_values(path: Path, hints: Sequence[Check] = HINTS) -> ChartValues | None:
+def load_values(path: Path, warnings: Sequence[Check] = HINTS) -> ChartValues | None:
     """The values in a values file of the chart; None for another file. Raises ConfigError with all faults."""
-    return configuration.load_chart_values(path, CHECKS, hints)
+    return configuration.load_chart_values(path, CHECKS, warnings)
 
 
 def load_for_history(path: Path) -> Config:

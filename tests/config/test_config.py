@@ -21,7 +21,7 @@ from adapter.config import (
     parse,
     rule_book,
 )
-from adapter.config.settings import (
+from adapter.config.hints import (
     excluded_events,
     globs,
     lone_prices,
