@@ -182,7 +182,9 @@ def _validate(values: Mapping[Any, Any]) -> tuple[Config | None, list[Fault]]:
     try:
         config = Config.model_validate(values, context={"kinds": source_kinds(values)})
     except ValidationError as error:
-        return None, [*_faults(error), *faults]
+        explained = [fault.path[:-1] for fault in faults if fault.explains_entry]
+        others = (fault for fault in _faults(error) if not any(fault.path[: len(at)] == at for at in explained))
+        return None, [*others, *faults]
     return (None, faults) if faults else (config, [])
 
 

@@ -68,7 +68,8 @@ def _reference(reading: Given, path: Path, kinds: Mapping[str, str | None]) -> I
     elif kinds.get(source) == "kubernetes":
         yield Fault(path, f"{source} is of kind kubernetes, which is read for every workload; remove this entry")
     elif other := _other_kind(reading, kinds.get(source)):
-        yield Fault(path, f"{source} is of kind {kinds[source]}, and this entry has settings of kind {other}")
+        text = f"{source} is of kind {kinds[source]}, and this entry has settings of kind {other}"
+        yield Fault(path, text, explains_entry=True)
     yield from _unknown(source, path, kinds)
 
 

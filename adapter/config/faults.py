@@ -79,6 +79,7 @@ class Fault:
 
     path: Path  # keys and indices from the top of the file
     text: str  # the expected and the given value, and the fix
+    explains_entry: bool = False  # the other faults of the entry that contains the setting follow from this one
 
     def sentence(self) -> str:
         """The fault as a sentence that begins with its path."""

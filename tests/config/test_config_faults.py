@@ -511,7 +511,11 @@ def test_brokers_are_addresses_as_librdkafka_accepts_them(servers: str, used: st
         pytest.param(
             reading("source: prom"), "read[0]: expected a preset or signals, got neither", id="nothing to ask"
         ),
-        pytest.param(reading("source: sim, group: g"), "read[0].group: is not a setting here", id="a group of a trace"),
+        pytest.param(
+            reading("source: sim, group: g"),
+            "read[0].source: sim is of kind trace, and this entry has settings of kind kafka (",
+            id="a group of a trace",
+        ),
         pytest.param(
             workload("namespace: Shop"), "workloads[0].namespace: expected at most 63 lower-case", id="upper case"
         ),
@@ -879,6 +883,15 @@ def test_a_misspelt_part_is_one_fault_whatever_its_entries_are(part: str, entry:
         parse(f"sources: {{k: {{kind: kubernetes}}}}\npipeline: {{checkpoint: /c}}\n{part}:\n  - {entry}\n", "c.yaml")
 
     assert refused.value.faults == (f"{part}: is not a setting here; did you mean {part}s? (c.yaml line 3)",)
+
+
+@pytest.mark.parametrize("own", ["source: prom, group: g, topics: [t]", "source: kafka, preset: flink, match: 3"])
+def test_an_entry_for_another_kind_of_source_is_one_fault(own: str):
+    with pytest.raises(ConfigError) as refused:
+        parse(reading(own), "c.yaml")
+
+    (fault,) = refused.value.faults
+    assert fault.startswith("workloads[0].read[0].source: ")
 
 
 def test_a_type_in_place_of_the_kind_hides_no_other_fault():
