@@ -1,4 +1,4 @@
-"""Names of settings in other programs, such as KEDA and Flink's autoscaler, with what stands for them here."""
+"""Names of settings in other programs, such as KEDA, or in another place, with what stands for them here."""
 
 from collections.abc import Mapping
 
@@ -15,6 +15,7 @@ FOREIGN_NAMES: Mapping[str, str] = {
     "lagThreshold": "drain sizes by time, not by records: set rules.backlog_time_target_s",
     "pollingInterval": "its equivalent is timing.tick_s",
     "cooldownPeriod": "it concerns 0 replicas alone; for other scale-downs set rules.cooldown_down_s",
+    "topics": "only the `read` of a workload names topics; a fleet reads those in which a group has committed offsets",
     "numberOfTaskSlots": _SLOTS,
     "taskmanager.numberOfTaskSlots": _SLOTS,
     "job.autoscaler.target.utilization": "its equivalent is rules.target_utilization_ratio",

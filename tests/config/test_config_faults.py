@@ -653,6 +653,11 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
             id="a field of an HPA",
         ),
         pytest.param(
+            fleet("groups: 'report-.*', topics: [t]"),
+            "fleets[0].topics: is not a setting here; only the `read` of a workload names topics",
+            id="topics of a fleet",
+        ),
+        pytest.param(
             workload("rules: {lagThreshold: 50}"),
             "rules.lagThreshold: is not a setting here; drain sizes by time, not by records: set "
             "rules.backlog_time_target_s (",
