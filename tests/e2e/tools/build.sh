@@ -118,18 +118,6 @@ build_flink() {
   rm -rf "$1/wheel"
 }
 
-part "kafka-$kafka" build_kafka
-part "pravega-$pravega" build_pravega
-part "controlplane-$kubernetes" build_controlplane
-part "helm-$helm" build_helm
-part "kubeconform-$kubeconform" build_kubeconform
-part "openapi-${openapi// /-}" build_openapi
-part "prometheus-$prometheus" build_prometheus
-part "promtool-$prometheus" build_promtool
-part "goserver-$(of_goserver)" build_goserver
-[ -L "$tools/goserver" ] || rm -rf "$tools/goserver"
-ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
-
 # The node tests run the product's images in containers on a real kubelet. What they need beyond Go is a package.
 readonly node_packages=(containerd runc containernetworking-plugins nftables iptables conntrack buildah mmdebstrap gcc libc6-dev)
 missing_packages() {
@@ -178,17 +166,43 @@ forget_old_images() {
 }
 
 fault=$(node_fault)
-if [ -n "$fault" ]; then
-  echo "tools: no node: $fault. The tests on a node are skipped"
-else
-  part "node-$kubernetes" build_node
+[ -z "$fault" ] || echo "tools: no node: $fault. The tests on a node are skipped"
+
+build_downloads() {
+  part "kafka-$kafka" build_kafka
+  part "pravega-$pravega" build_pravega
+  [ -z "$fault" ] || return 0
   part "$(of_coredns)" build_coredns
   part "$base" build_base
+  local images
   images=$("$here/images.sh" name)
   part "$images" build_images
   touch "$tools/$images"
   forget_old_images
-fi
+}
+build_programs() {
+  part "controlplane-$kubernetes" build_controlplane
+  part "helm-$helm" build_helm
+  part "kubeconform-$kubeconform" build_kubeconform
+  part "openapi-${openapi// /-}" build_openapi
+  part "prometheus-$prometheus" build_prometheus
+  part "promtool-$prometheus" build_promtool
+  part "goserver-$(of_goserver)" build_goserver
+  [ -L "$tools/goserver" ] || rm -rf "$tools/goserver"
+  ln -sfn "goserver-$(of_goserver)" "$tools/goserver"
+  [ -n "$fault" ] || part "node-$kubernetes" build_node
+}
+
+# Downloads and images wait for the network while the compiler uses the CPUs. They are a process group of their own, so
+# that all of it ends with this script.
+set -m
+build_downloads &
+downloads=$!
+set +m
+trap 'kill -- "-$downloads" 2>/dev/null || true' EXIT
+build_programs
+wait "$downloads"
+trap - EXIT
 
 [ "${1:-}" = all ] || exit 0
 part "helm-docs-$helm_docs" build_helm_docs
