@@ -15,7 +15,7 @@ from adapter.core.rule_book import RuleBook
 from adapter.core.rule_columns import RuleColumns
 from adapter.core.rules import ORDERED, UNTIL_MEASURED, Rules, contradiction
 from adapter.core.samples import Array, IntArray, first_known
-from adapter.core.scale_down_cost import default_wait_s
+from adapter.core.scale_down_cost import wait_share
 
 _SETTINGS = {setting.name: setting.metadata for setting in fields(Rules)}
 _NAMES = tuple(name for name in _SETTINGS if name not in ("excluded", "expected"))
@@ -149,19 +149,13 @@ def _by_policy(values: Mapping[str, Array]) -> dict[str, Array]:
     An index that is no policy counts as the nearest one.
     """
     policy = np.clip(values["policy"], 0, len(POLICIES) - 1).astype(np.int64)
-    own = {name: first_known(values[name], default[policy]) for name, default in _BY_POLICY.items()}
-    warm_s = values["rescale_pause_s"] + own["warm_up_s"] + own["metric_delay_s"]
-    waits = {
-        name: np.where(
-            _MEASURING[policy] & np.isnan(values[name]),
-            default_wait_s(own[name], warm_s, values["rescale_worth_s"]),
-            own[name],
-        )
-        for name in _WAITS
+    waits = np.where(_MEASURING[policy], wait_share(values["rescale_worth_s"]), 1.0)
+    own = {
+        name: first_known(values[name], default[policy] * (waits if name in _WAITS else 1.0))
+        for name, default in _BY_POLICY.items()
     }
     return {
         **own,
-        **waits,
         "safety": np.where(_PUBLISHED[policy], values["safety"], 1.0),
         # A price of late minutes is one of minutes over a fixed target.
         "measures_target": (

@@ -211,8 +211,8 @@ class Rules:
         None,
         "a scale-down waits until it would have saved this many seconds of the whole job's work, a quarter more for "
         "each scale-down of the last day; a scale-down that was soon reverted counts three times; below 60, the "
-        "default down_window_s and cooldown_down_s of `drain` shrink in proportion, but not below the time until "
-        "workers are warm; with 0, a scale-down waits for the whole down_window_s; without effect if that is 0",
+        "default down_window_s and cooldown_down_s of `drain` shrink in proportion; with 0, a scale-down waits for the "
+        "whole down_window_s; without effect if that is 0",
         ge=0,
         le=86_400,
     )

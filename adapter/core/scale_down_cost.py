@@ -77,14 +77,12 @@ def default_worth_s(rules: RuleColumns, workers: Array) -> Array:
     return worth_s
 
 
-def default_wait_s(usual_s: Array, warm_s: Array, worth_s: Array) -> Array:
-    """The default window or cooldown of `drain` before a scale-down, which is shorter where a rescale is cheap.
+def wait_share(worth_s: Array) -> Array:
+    """The share of its default window and cooldown that `drain` waits for a scale-down: less where a rescale is cheap.
 
-    It is not shorter than warm_s, the time until workers are warm: the gain of the last rescale is unknown until then.
-    usual_s: its length while the parameter rescale_worth_s, worth_s, is unset or 0.
+    worth_s: the parameter rescale_worth_s. While it is unset, and with 0, the whole defaults count.
     """
-    cheap_s = np.fmax(usual_s * np.minimum(worth_s / _CHEAP_S, 1.0), warm_s)
-    return np.where(worth_s > 0, np.fmin(cheap_s, usual_s), usual_s)
+    return np.where(worth_s > 0, np.minimum(worth_s / _CHEAP_S, 1.0), 1.0)
 
 
 def _late_after_rescale_s(rules: RuleColumns) -> Array:

@@ -37,9 +37,8 @@ class Policy:
     needs: tuple[Need, ...]
     parameters: tuple[str, ...] = ()  # of Rules that only the policies that list them use
     defaults: Mapping[str, float] = field(default_factory=dict)  # of parameters that are unset otherwise
-    unset: Mapping[str, str] = field(
-        default_factory=dict
-    )  # what it does without a parameter, beside its default or in its place
+    # What it does without a parameter, in place of its default or in addition to it.
+    unset: Mapping[str, str] = field(default_factory=dict)
     backlog_time_target: str = "time_to_reduce_backlog_s"  # the parameter that says how long a backlog may last
     published: bool = True  # a published text defines it; with `safety: off` only that text applies
     checks_the_job: bool = False  # its text stops for failures, deployments and an unhealthy sink
@@ -180,5 +179,5 @@ def describe(parameter: str, meaning: str) -> str:
 def _while_unset(policy: Policy, parameter: str) -> str:
     unit = " s" if parameter.endswith("_s") else ""
     default = policy.defaults.get(parameter)
-    used = [] if default is None else [f"uses {default:g}{unit}"]
-    return ", ".join([*used, *([policy.unset[parameter]] if parameter in policy.unset else [])])
+    parts = ("" if default is None else f"uses {default:g}{unit}", policy.unset.get(parameter, ""))
+    return ", ".join(part for part in parts if part)
