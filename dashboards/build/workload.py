@@ -71,7 +71,7 @@ def _now() -> tuple[Drawn, ...]:
         value("Required workers", "What the HPA reads, a sum with All.", WORKERS, _sum("required_workers")),
         value("Desired replicas", "spec.replicas, a sum with All.", WORKERS, _sum("spec_workers")),
         value("Ready workers", "Workers that are ready, a sum with All.", WORKERS, _sum("ready_workers")),
-        value("Behind", "Backlog time / its target, the largest with All.", RATIO, f"max({over})", behind),
+        value("Times target", "Backlog time / its target, the largest with All.", RATIO, f"max({over})", behind),
         value("Sample age", "The oldest with All.", SECONDS, f"max({series('sample_age_seconds')})", *SAMPLE_AGES),
     )
 
