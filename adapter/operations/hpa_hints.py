@@ -32,8 +32,12 @@ def hints(hpa: Hpa, whole: Json, own: Autoscaler, configured: Container[str], ru
         yield from _unknown_metrics(hpa, whole["metadata"]["namespace"], configured)
     if rules is not None and own_metrics(whole):  # KEDA scales to zero itself, whatever the minimum of its HPA
         yield from _minima(hpa, own.annotations, rules)
-        if "required_workers" in {source["metric"]["name"] for source in own_metrics(whole)}:
+        names = {source["metric"]["name"] for source in own_metrics(whole)}
+        if "required_workers" in names:
             yield from _ignored_steps(hpa, own.annotations, rules)
+        for name in hpa.resources if names & {"required_workers", PADDED} else ():
+            text = f"an HPA takes the largest size of its metrics, so {name} may keep more replicas than are required"
+            yield f"{text}; remove it, unless that is intended"
 
 
 def _ended(annotations: HpaAnnotations) -> Iterator[str]:

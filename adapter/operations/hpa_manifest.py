@@ -115,11 +115,17 @@ class _MetricSource(_Fields):
     described_object: _ScaleTarget | None = None
 
 
+class _Resource(_Fields):
+    name: str
+
+
 class _Metric(_Fields):
     type: _MetricType
     external: _MetricSource | None = None
     object: _MetricSource | None = None
     pods: _MetricSource | None = None
+    resource: _Resource | None = None
+    container_resource: _Resource | None = None
 
     @classmethod
     def relation_faults(cls, given: Mapping[Any, Any]) -> list[Fault]:
@@ -170,6 +176,12 @@ class Hpa(_Fields):
     def pods_metrics(self) -> list[str]:
         """The names of the metrics of type Pods."""
         return [metric.pods.metric.name for metric in self.spec.metrics or () if metric.pods]
+
+    @property
+    def resources(self) -> list[str]:
+        """The resources of its pods or containers by which it scales, such as cpu."""
+        each = (metric.resource or metric.container_resource for metric in self.spec.metrics or ())
+        return [resource.name for resource in each if resource]
 
     @property
     def default_tolerances(self) -> list[str]:

@@ -668,6 +668,21 @@ def test_an_unusual_value_of_a_target_is_named(
     assert [line["event"] for line in logged] == ([f"{file}: HPA shop/orders: {hint}"] if hint else [])
 
 
+CONTAINER = {"name": "memory", "container": "app", "target": {"type": "Utilization", "averageUtilization": 70}}
+OF_CONTAINER = {"type": "ContainerResource", "containerResource": CONTAINER}
+
+
+@pytest.mark.parametrize(("metric", "resource"), [(CPU, "cpu"), (OF_CONTAINER, "memory"), (OF_INGRESS, None)])
+def test_a_resource_beside_the_required_workers_is_named(
+    tmp_path: Path, metric: dict[str, Any], resource: str | None
+) -> None:
+    text = f"an HPA takes the largest size of its metrics, so {resource} may keep more replicas than are required"
+    with capture_logs() as logged:
+        check([file := file_of(tmp_path, with_metrics(metric))], KNOWN)
+    sentence = f"{file}: HPA shop/orders: {text}; remove it, unless that is intended"
+    assert [line["event"] for line in logged] == ([sentence] if resource else [])
+
+
 def test_a_metric_of_another_object_is_of_another_adapter(tmp_path: Path) -> None:
     assert check([file_of(tmp_path, with_metrics(OF_INGRESS))], KNOWN).startswith(
         "1 HPA without a fault for 1 workload"
