@@ -71,6 +71,7 @@ _EXPECTED = {
     "too_short": "at least one entry",
     "tuple_type": "a list",
 }
+_SECONDS = re.compile("(?<!_per)_s$")  # names of settings in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,9 @@ def _fix(error: ErrorDetails, settings: Mapping[str, FieldInfo]) -> str:
         return f"; an example is {example}"
     if name.endswith("_ratio") and context.get("le") == 1 and 2 <= given <= _PERCENT:
         return f"; write {given / _PERCENT:g} for {given:g} %"
+    is_ms = kind == "less_than_equal" and _SECONDS.search(name) and given <= 1000 * context["le"]
+    if is_ms and _accepts(settings[name], f"{given / 1000:g}"):
+        return f"; if {value_text(given)} is in ms, write {given / 1000:g}"
     if kind in ("float_type", "int_type") and isinstance(given, str):
         cause = ", which YAML reads as text" if EXPONENT.fullmatch(given) else ""
         return cause + number_hint(given, name, partial(_accepts, settings[name]))

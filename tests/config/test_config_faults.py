@@ -679,6 +679,14 @@ def test_fleets_may_find_the_same_groups_in_other_namespaces() -> None:
             id="a percentage",
         ),
         pytest.param(whole("rules: {forecast_cap_ratio: 80}"), "expected at most 10, got 80 (c", id="a multiple"),
+        pytest.param(
+            whole("rules: {replay_s: 60000}"),
+            "expected at most 3600, got 60000; if 60000 is in ms, write 60 (",
+            id="ms",
+        ),
+        pytest.param(
+            whole("rules: {replay_s: 4000000}"), "rules.replay_s: expected at most 3600, got 4000000 (", id="no ms"
+        ),
         pytest.param(whole("rules: {rate_window_s: 0}"), "rules.rate_window_s: expected more than 0, got 0", id="zero"),
         pytest.param(
             workload("rules: {stale_after_s: 200}"),
